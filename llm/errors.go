@@ -1,0 +1,81 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Kind is the class of an Error: what a caller can do about it.
+type Kind string
+
+// The kinds of errors.
+const (
+	KindAuth         Kind = "auth"          // the credential is missing or refused
+	KindQuota        Kind = "quota"         // the account has nothing left
+	KindUnknownModel Kind = "unknown-model" // the provider has no such model
+	KindBadRequest   Kind = "bad-request"   // the provider refuses the request itself
+	KindRateLimit    Kind = "rate-limit"    // too many requests for now
+	KindServer       Kind = "server"        // the provider failed
+	KindNetwork      Kind = "network"       // no connection, or it broke
+	KindTimeout      Kind = "timeout"       // no answer in time
+	KindMalformed    Kind = "malformed"     // an answer that cannot be read
+	KindCanceled     Kind = "canceled"      // the caller gave up
+)
+
+// Retryable reports whether the same request may succeed later.
+func (k Kind) Retryable() bool {
+	switch k {
+	case KindRateLimit, KindServer, KindNetwork, KindTimeout, KindMalformed:
+		return true
+	}
+	return false
+}
+
+// Fatal reports whether every further call to the same model would fail too.
+func (k Kind) Fatal() bool {
+	switch k {
+	case KindAuth, KindQuota, KindUnknownModel:
+		return true
+	}
+	return false
+}
+
+// An Error is the failure of one call. It never holds a credential or the
+// content of a prompt.
+type Error struct {
+	Kind       Kind
+	Model      string
+	Slot       string        // the slot of the request
+	Message    string        // the provider's own words, or ours
+	RetryAfter time.Duration // how long the provider asks to wait; 0 when it does not say
+	Err        error         // the cause, if any
+}
+
+// Error says what happened, to which call.
+func (e *Error) Error() string {
+	where := e.Model
+	if e.Slot != "" {
+		where += " at " + e.Slot
+	}
+	text := fmt.Sprintf("%s: %s", where, e.Kind)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of err, "" when it is not an *Error.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}

@@ -1,0 +1,164 @@
+// Package llm is the one door to language and vision-language models: the
+// Model interface, the request and the reply, typed errors, and the reading of
+// JSON out of replies. Wrappers around a Model (journal, limit, retry, replay)
+// are Models themselves.
+//
+// It knows nothing of lakes, memories or studies, and no provider's wire
+// format; those live in packages of their own.
+package llm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+)
+
+// A Model answers requests. Implementations are safe for concurrent use,
+// return promptly when ctx ends, and return an error of type *Error when there
+// is no reply to read. A refusal, a truncation or a content filter is a reply,
+// not an error.
+type Model interface {
+	Generate(ctx context.Context, req *Request) (*Reply, error)
+}
+
+// A Request is one call, named by its caller: Trial and Slot together identify
+// it, so that a finished call can be found again and is never paid for twice.
+type Request struct {
+	Trial   string // key of the trial the call belongs to
+	Slot    string // place within the trial, such as "window0/batch3" or "step17"
+	Purpose string // what the call is for: "audit" or "step"
+	Parts   []Part // the prompt; unchanging parts come first
+	Schema  *Schema
+	Params  Params
+}
+
+// Params are sampling parameters. A nil field is not sent: the provider's
+// default applies.
+type Params struct {
+	Temperature *float64 `json:"temperature,omitempty" yaml:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty" yaml:"top_p,omitempty"`
+	MaxTokens   *int     `json:"max_tokens,omitempty" yaml:"max_tokens,omitempty"` // cap on output tokens
+}
+
+// A Schema is the JSON Schema that a reply should follow.
+type Schema struct {
+	Name string          // a short identifier, as providers ask for one
+	JSON json.RawMessage // the schema itself
+}
+
+// PromptSum identifies the exact content of the prompt: SHA-256 over the sums
+// of its parts in order.
+func (r *Request) PromptSum() [32]byte {
+	buf := make([]byte, 0, 8*sha256.Size)
+	for i := range r.Parts {
+		buf = append(buf, r.Parts[i].sum[:]...)
+	}
+	return sha256.Sum256(buf)
+}
+
+// A Part is an immutable piece of a prompt: text or a PNG. Build one with Text
+// or Image and use it in as many requests as wanted; its sum is computed once.
+type Part struct {
+	text string
+	png  []byte
+	sum  [32]byte
+}
+
+// Text returns a text part. Its sum is the SHA-256 of its bytes.
+func Text(s string) Part { return Part{text: s, sum: sha256.Sum256([]byte(s))} }
+
+// Image returns an image part for img, already encoded as the PNG file data.
+// Its sum is that of the pixels (see PixelSum), because encoders differ
+// between releases.
+func Image(img image.Image, data []byte) Part {
+	return Part{png: data, sum: PixelSum(img)}
+}
+
+// PNG returns an image part for a PNG file.
+func PNG(data []byte) (Part, error) {
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Part{}, fmt.Errorf("image part: not a readable PNG: %w", err)
+	}
+	return Image(img, data), nil
+}
+
+// IsImage reports whether the part is an image.
+func (p *Part) IsImage() bool { return p.png != nil }
+
+// Text returns the text, empty for an image.
+func (p *Part) Text() string { return p.text }
+
+// PNG returns the PNG file, nil for a text. It must not be changed.
+func (p *Part) PNG() []byte { return p.png }
+
+// Sum returns the SHA-256 that identifies the part's content.
+func (p *Part) Sum() [32]byte { return p.sum }
+
+// PixelSum identifies an image by what it shows: SHA-256 over "pixels", its
+// width and height as big-endian 32-bit numbers, and its pixels row by row as
+// 8-bit non-premultiplied R, G, B, A.
+func PixelSum(img image.Image) [32]byte {
+	b := img.Bounds()
+	buf := make([]byte, 14, 14+4*b.Dx()*b.Dy())
+	copy(buf, "pixels")
+	binary.BigEndian.PutUint32(buf[6:], uint32(b.Dx()))
+	binary.BigEndian.PutUint32(buf[10:], uint32(b.Dy()))
+	if p, ok := img.(*image.Paletted); ok {
+		quads := make([][4]byte, 256)
+		for i, c := range p.Palette {
+			quads[i] = quad(c)
+		}
+		for y := b.Min.Y; y < b.Max.Y; y++ {
+			row := p.Pix[p.PixOffset(b.Min.X, y):]
+			for _, i := range row[:b.Dx()] {
+				buf = append(buf, quads[i][:]...)
+			}
+		}
+		return sha256.Sum256(buf)
+	}
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			q := quad(img.At(x, y))
+			buf = append(buf, q[:]...)
+		}
+	}
+	return sha256.Sum256(buf)
+}
+
+func quad(c color.Color) [4]byte {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	return [4]byte{n.R, n.G, n.B, n.A}
+}
+
+// A Finish says why a reply ended.
+type Finish string
+
+// The finish reasons that matter to a reader of replies. Any other value is a
+// provider's own word, kept as it came.
+const (
+	FinishStop          Finish = "stop"
+	FinishLength        Finish = "length" // cut at the output cap
+	FinishContentFilter Finish = "content_filter"
+)
+
+// A Reply is what a model answered.
+type Reply struct {
+	Text      string
+	Reasoning string // thinking that came apart from the text
+	Finish    Finish
+	Usage     Usage
+	Model     string // the name that the server reported, if any
+}
+
+// Usage counts tokens; nil means that the server did not say.
+type Usage struct {
+	InputTokens  *int
+	OutputTokens *int
+}

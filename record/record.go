@@ -1,0 +1,346 @@
+// Package record is the plain, versioned data of what happened in a run: the
+// instances it used, the trials it made, their windows, judgments, steps and
+// model calls. It is the narrow waist of the data flow: everything before it
+// ends by filling these types, everything after it starts from them.
+//
+// It imports nothing of this project and computes nothing beyond the rates
+// that follow from a record's own counts. Types marshal to JSON; the field
+// names are part of the export format (docs/export.md).
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Version is the version of the records this package writes.
+const Version = 1
+
+// Tasks of a trial.
+const (
+	Detect   = "detect"
+	Navigate = "navigate"
+)
+
+// Modalities of an observation.
+const (
+	Text   = "text"
+	Vision = "vision"
+)
+
+// Outcomes of a trial: Done for a finished detection; Success, Death and
+// Timeout for a finished episode; Failed when the trial could not be finished.
+const (
+	Done    = "done"
+	Success = "success"
+	Death   = "death"
+	Timeout = "timeout"
+	Failed  = "error"
+)
+
+// Verdicts of a judgment. Unanswered is neither of the other two: the model
+// was asked and gave no usable answer for that entry.
+const (
+	Stale      = "stale"
+	Valid      = "valid"
+	Unanswered = "unanswered"
+)
+
+// Contents of the memory view at a step.
+const (
+	MemoryNone     = "none"
+	MemoryAll      = "all"
+	MemoryFiltered = "filtered"
+)
+
+// Causes of death (see docs/export.md).
+const (
+	CauseStaleShown     = "stale-shown"     // the entry for the cell was in view and false
+	CauseStaleRemoved   = "stale-removed"   // it was false, and had been removed from the view
+	CauseWarned         = "warned"          // a true DANGER entry was in view
+	CauseWarningRemoved = "warning-removed" // a true DANGER entry had been removed
+	CauseNoMemory       = "no-memory"       // the agent was given no memory
+	CauseFallback       = "fallback"        // the step was the greedy fallback's, not the model's
+	CauseChange         = "change"          // the lake changed under the agent (strict schedules only)
+)
+
+// A Pos is a cell's [row, column]; row 0 is on top.
+type Pos [2]int
+
+// A Flip gives a cell a new type. It marshals as [row, column, "H"].
+type Flip struct {
+	Pos Pos
+	To  string // "F" or "H"
+}
+
+// MarshalJSON writes [row, column, "H"].
+func (f Flip) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%d,%q]", f.Pos[0], f.Pos[1], f.To), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *Flip) UnmarshalJSON(b []byte) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return fmt.Errorf("flip: %w", err)
+	}
+	if len(parts) != 3 {
+		return fmt.Errorf("flip: want [row, column, type], got %d elements", len(parts))
+	}
+	for i, dst := range []any{&f.Pos[0], &f.Pos[1], &f.To} {
+		if err := json.Unmarshal(parts[i], dst); err != nil {
+			return fmt.Errorf("flip: %w", err)
+		}
+	}
+	return nil
+}
+
+// An Event is one L3 change: its flips come after the agent's Step-th move and
+// before the next observation.
+type Event struct {
+	Step  int    `json:"step"`
+	Flips []Flip `json:"flips"`
+}
+
+// An Instance is a lake and its changes under one regime, with the memory
+// taken before them.
+type Instance struct {
+	Seed      int           `json:"seed"`
+	Regime    string        `json:"regime"`
+	Rows      []string      `json:"rows"`       // the original grid, which the memory describes
+	RowsAfter []string      `json:"rows_after"` // after the pre-episode changes, or after the last event
+	Events    []Event       `json:"events"`     // L3 only; empty otherwise
+	Memory    []MemoryEntry `json:"memory"`     // row-major, one entry a cell
+}
+
+// A MemoryEntry is one claim of the memory.
+type MemoryEntry struct {
+	ID      string `json:"id"`
+	Pos     Pos    `json:"pos"`
+	Claim   string `json:"claim"` // "SAFE" or "DANGER"
+	Text    string `json:"text"`  // the entry's words without its id
+	Visited bool   `json:"visited"`
+}
+
+// A Spec is everything that determines a trial. Its Key is a hash of the rest.
+type Spec struct {
+	Key      string `json:"trial"`
+	Task     string `json:"task"`
+	Model    string `json:"model"`
+	Modality string `json:"modality"`
+	Regime   string `json:"regime"`
+	Seed     int    `json:"seed"`
+	Rows     int    `json:"rows"`
+	Cols     int    `json:"cols"`
+	Strategy string `json:"strategy"` // the strategy's or detector's name
+	Batch    int    `json:"batch"`    // entries a call; 0 when nothing is audited in batches
+	Framing  string `json:"framing"`
+	Episode  int    `json:"episode"` // from 1; 0 for detection
+}
+
+// Counts compares judgments with the truth; stale is the positive class.
+// Unanswered entries are also counted in FN or TN, as the paper does.
+type Counts struct {
+	TP         int `json:"tp"`
+	FP         int `json:"fp"`
+	FN         int `json:"fn"`
+	TN         int `json:"tn"`
+	Unanswered int `json:"unanswered"`
+}
+
+// Judged returns the number of entries judged, answered or not.
+func (c Counts) Judged() int { return c.TP + c.FP + c.FN + c.TN }
+
+// Plus returns the sum of two counts.
+func (c Counts) Plus(d Counts) Counts {
+	return Counts{c.TP + d.TP, c.FP + d.FP, c.FN + d.FN, c.TN + d.TN, c.Unanswered + d.Unanswered}
+}
+
+// Add counts one judgment whose entry is truly stale or not.
+func (c *Counts) Add(stale bool, verdict string) {
+	flagged := verdict == Stale
+	switch {
+	case stale && flagged:
+		c.TP++
+	case stale:
+		c.FN++
+	case flagged:
+		c.FP++
+	default:
+		c.TN++
+	}
+	if verdict == Unanswered {
+		c.Unanswered++
+	}
+}
+
+// Precision is TP/(TP+FP), nil when nothing was flagged.
+func (c Counts) Precision() *float64 { return ratio(c.TP, c.TP+c.FP) }
+
+// Recall is TP/(TP+FN), nil when nothing was stale. It is the true-positive
+// rate.
+func (c Counts) Recall() *float64 { return ratio(c.TP, c.TP+c.FN) }
+
+// FPR is FP/(FP+TN), nil when everything was stale.
+func (c Counts) FPR() *float64 { return ratio(c.FP, c.FP+c.TN) }
+
+// F1 is 2TP/(2TP+FP+FN), nil when nothing was stale and nothing flagged.
+func (c Counts) F1() *float64 { return ratio(2*c.TP, 2*c.TP+c.FP+c.FN) }
+
+func ratio(num, den int) *float64 {
+	if den == 0 {
+		return nil
+	}
+	r := float64(num) / float64(den)
+	return &r
+}
+
+// A Judgment is the verdict on one memory entry in one window.
+type Judgment struct {
+	MemoryID   string   `json:"memory_id"`
+	Pos        Pos      `json:"pos"`
+	Claim      string   `json:"claim"`
+	Truth      bool     `json:"truth"` // true when the entry is stale
+	Verdict    string   `json:"verdict"`
+	Score      *float64 `json:"score"`
+	Confidence *float64 `json:"confidence"`
+	Reason     string   `json:"reason"`
+	Repairs    []string `json:"repairs,omitempty"` // what was mended to read this verdict
+}
+
+// A Window is one audit of the memory against one observation.
+type Window struct {
+	Index     int        `json:"window"`            // from 0 within the trial
+	Step      int        `json:"step"`              // moves made before its observation
+	Visible   []string   `json:"visible,omitempty"` // partial view: a row each, 1 seen, 0 not
+	Judgments []Judgment `json:"judgments"`
+	Replies   []Parsed   `json:"replies,omitempty"` // one a model call
+}
+
+// A Parsed says how one reply was read.
+type Parsed struct {
+	Slot       string   `json:"slot"`
+	Outcome    string   `json:"outcome"`               // "answered", "partial", "truncated", "refusal", "filtered", "empty", "unparsed"
+	Repairs    []string `json:"repairs,omitempty"`     // in the order they were made
+	UnknownIDs int      `json:"unknown_ids,omitempty"` // verdicts on entries nobody asked about
+}
+
+// A Step is one move of an episode.
+type Step struct {
+	T        int      `json:"t"` // from 1
+	Pos      Pos      `json:"pos"`
+	Action   string   `json:"action"`
+	Next     Pos      `json:"next"`
+	Cell     string   `json:"cell"` // type of the cell entered
+	Fallback bool     `json:"fallback"`
+	Event    []Flip   `json:"event"`   // applied just before this step's observation
+	Dropped  []Flip   `json:"dropped"` // scheduled but not applied
+	Memory   string   `json:"memory"`
+	Removed  []string `json:"removed"` // ids kept out of the view
+	Visible  []string `json:"visible,omitempty"`
+	Reply    string   `json:"reply,omitempty"` // how the reply was read when it gave no action: "refusal", "truncated", …
+}
+
+// A DeathRecord says where an episode ended in a hole, and why.
+type DeathRecord struct {
+	Pos      Pos     `json:"pos"`
+	MemoryID *string `json:"memory_id"` // the entry for the cell; nil when the agent was given no memory
+	Cause    string  `json:"cause"`
+}
+
+// A Trial is one detection or one episode, finished or failed.
+type Trial struct {
+	Version int `json:"version"`
+	Spec
+	Outcome string       `json:"outcome"`
+	Error   string       `json:"error,omitempty"` // only when Outcome is Failed
+	Counts  Counts       `json:"counts"`          // over all windows
+	Windows []Window     `json:"windows,omitempty"`
+	Steps   []Step       `json:"steps,omitempty"`
+	Death   *DeathRecord `json:"death,omitempty"`
+}
+
+// Reward returns the episode's reward, nil for a detection or a failed trial.
+func (t *Trial) Reward() *int {
+	if t.Task != Navigate {
+		return nil
+	}
+	var r int
+	switch t.Outcome {
+	case Success:
+		r = 1
+	case Death:
+		r = -1
+	case Timeout:
+	default:
+		return nil
+	}
+	return &r
+}
+
+// Fallbacks counts the steps that were not the model's own.
+func (t *Trial) Fallbacks() int {
+	n := 0
+	for i := range t.Steps {
+		if t.Steps[i].Fallback {
+			n++
+		}
+	}
+	return n
+}
+
+// DroppedFlips counts the scheduled flips that were dropped.
+func (t *Trial) DroppedFlips() int {
+	n := 0
+	for i := range t.Steps {
+		n += len(t.Steps[i].Dropped)
+	}
+	return n
+}
+
+// A Part is one piece of a prompt, identified by its content.
+type Part struct {
+	Sum  [32]byte // SHA-256 of a text's bytes; of an image's pixels (see llm)
+	Kind string   // "text" or "png"
+	Data []byte
+}
+
+// A Call is one model call: what was sent, what came back.
+type Call struct {
+	Trial        string
+	Slot         string // unique within the trial, such as "window0/batch3" or "step17"
+	Purpose      string // "audit" or "step"
+	Model        string
+	Prompt       []Part
+	PromptSHA256 [32]byte
+	Reply        string
+	Reasoning    string // kept apart from the reply
+	Finish       string
+	ServerModel  string // the model name that the server reported, if any
+	InputTokens  *int   // nil when unknown
+	OutputTokens *int
+	Latency      time.Duration
+}
+
+// A Manifest describes a run: what was asked for and with which versions. It
+// never holds a secret.
+type Manifest struct {
+	Version   int               `json:"version"`
+	Program   string            `json:"program"` // version of the program that made the run
+	Go        string            `json:"go"`
+	Created   time.Time         `json:"created"`
+	Study     json.RawMessage   `json:"study"` // the study's whole configuration
+	Models    []ModelInfo       `json:"models"`
+	Prompts   map[string]string `json:"prompts"`   // prompt file → SHA-256 of its text
+	Instances map[string]string `json:"instances"` // "seed/regime" → SHA-256 of the instance's JSON
+	Trials    int               `json:"trials"`    // planned
+}
+
+// A ModelInfo names a model of a run; Control marks the built-in reference
+// agents, which are no models of language or vision.
+type ModelInfo struct {
+	Name    string `json:"name"`
+	Control bool   `json:"control"`
+	Note    string `json:"note,omitempty"`
+}
