@@ -17,6 +17,8 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // A Model answers requests. Implementations are safe for concurrent use,
@@ -67,17 +69,21 @@ func (r *Request) PromptSum() [32]byte {
 type Part struct {
 	text string
 	png  []byte
+	raw  []byte // the text's bytes or the PNG, for the record
 	sum  [32]byte
 }
 
 // Text returns a text part. Its sum is the SHA-256 of its bytes.
-func Text(s string) Part { return Part{text: s, sum: sha256.Sum256([]byte(s))} }
+func Text(s string) Part {
+	raw := []byte(s)
+	return Part{text: s, raw: raw, sum: sha256.Sum256(raw)}
+}
 
 // Image returns an image part for img, already encoded as the PNG file data.
 // Its sum is that of the pixels (see PixelSum), because encoders differ
 // between releases.
 func Image(img image.Image, data []byte) Part {
-	return Part{png: data, sum: PixelSum(img)}
+	return Part{png: data, raw: data, sum: PixelSum(img)}
 }
 
 // PNG returns an image part for a PNG file.
@@ -100,6 +106,15 @@ func (p *Part) PNG() []byte { return p.png }
 
 // Sum returns the SHA-256 that identifies the part's content.
 func (p *Part) Sum() [32]byte { return p.sum }
+
+// Record returns the part as plain data. Its bytes must not be changed.
+func (p *Part) Record() record.Part {
+	kind := record.PartText
+	if p.IsImage() {
+		kind = record.PartPNG
+	}
+	return record.Part{Sum: p.sum, Kind: kind, Data: p.raw}
+}
 
 // PixelSum identifies an image by what it shows: SHA-256 over "pixels", its
 // width and height as big-endian 32-bit numbers, and its pixels row by row as

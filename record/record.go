@@ -299,10 +299,16 @@ func (t *Trial) DroppedFlips() int {
 	return n
 }
 
+// Kinds of a Part.
+const (
+	PartText = "text"
+	PartPNG  = "png"
+)
+
 // A Part is one piece of a prompt, identified by its content.
 type Part struct {
 	Sum  [32]byte // SHA-256 of a text's bytes; of an image's pixels (see llm)
-	Kind string   // "text" or "png"
+	Kind string   // PartText or PartPNG
 	Data []byte
 }
 
