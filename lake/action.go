@@ -74,9 +74,14 @@ const (
 	Timeout
 )
 
+var outcomeNames = [4]string{"ongoing", "success", "death", "timeout"}
+
 // String returns "ongoing", "success", "death" or "timeout".
 func (o Outcome) String() string {
-	return [...]string{"ongoing", "success", "death", "timeout"}[o]
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
 // Reward returns +1 for Success, -1 for Death and 0 otherwise.

@@ -105,7 +105,7 @@ func Parse(rows []string) (Grid, error) {
 			switch cell := Cell(line[c]); {
 			case p == g.Start() || p == g.Goal():
 				if want := g.At(p); cell != want {
-					return Grid{}, fmt.Errorf("cell %v is %q, want %q in that corner", p, line[c], want)
+					return Grid{}, fmt.Errorf("cell %v is %q, want %v in that corner", p, line[c], want)
 				}
 			case cell == Hole:
 				g.SetHole(p, true)
