@@ -1,0 +1,87 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// noteSD explains ±.
+const noteSD = "± is the sample standard deviation over seeds."
+
+// noteControls says what the built-in agents are.
+const noteControls = "Models whose name begins with ref/ are built-in controls (a ceiling, a floor and a knob), never a stand-in for a named model."
+
+func anyGroup[T any](groups []*group[T], is func(*group[T]) bool) bool {
+	return slices.ContainsFunc(groups, is)
+}
+
+// undefinedNotes explains the dashes and the reduced numbers of seeds, where
+// people see any; dashNote says what a dash means in this table.
+func undefinedNotes(t *Table, dashNote string) []string {
+	dash, fewer := false, false
+	for _, row := range t.Rows {
+		for i := range row {
+			col := &t.Columns[i]
+			if col.DataOnly || col.Kind == Label || col.Kind == Count {
+				continue
+			}
+			dash = dash || row[i].Value == nil
+			fewer = fewer || row[i].Value != nil && row[i].Undefined > 0
+		}
+	}
+	var notes []string
+	if dash {
+		notes = append(notes, dashNote)
+	}
+	if fewer {
+		notes = append(notes, "n=…: the mean rests on that many seeds; on the others it is undefined.")
+	}
+	return notes
+}
+
+// progressWarnings tells how many planned trials failed or are missing; what
+// names them.
+func progressWarnings[T any](groups []*group[T], what string, of func(*T) *progress) []string {
+	planned, failed, missing := 0, 0, 0
+	for _, g := range groups {
+		for _, s := range g.seeds {
+			p := of(s)
+			planned += p.finished + p.failed + p.missing()
+			failed += p.failed
+			missing += p.missing()
+		}
+	}
+	if failed+missing == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Incomplete: of %s planned %s, %s failed and %s have no record. They are in no denominator; where some lack, finished/planned is shown.",
+		thousands(planned), what, thousands(failed), thousands(missing))}
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// modelNotes gives the full names behind short ones, and says what controls
+// are.
+func modelNotes[T any](groups []*group[T], short map[string]string) []string {
+	var notes, models []string
+	for _, g := range groups {
+		addNew(&models, g.model)
+	}
+	for _, m := range models {
+		if name, ok := short[m]; ok {
+			notes = append(notes, name[strings.LastIndexByte(name, '['):]+" "+m)
+		}
+	}
+	if slices.ContainsFunc(models, func(m string) bool { return strings.HasPrefix(m, controlPrefix) }) {
+		notes = append(notes, noteControls)
+	}
+	return notes
+}

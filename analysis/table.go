@@ -1,0 +1,105 @@
+package analysis
+
+// A Table is one result, ready to be shown in any format. Everything a reader
+// must know to take the numbers rightly stands in it.
+type Table struct {
+	ID    string // stable, fit for a file name, such as "navigation-text"
+	Title string
+	Paper string // where the paper (arXiv 2608.04574) has it, such as "Table 3"; empty when it has none
+	About string // one or two sentences: what is asked, how to read the columns
+	// Warnings say what is wrong with the run behind the numbers, Notes what is
+	// good to know about them.
+	Warnings, Notes []string
+	// Columns and the cells of each row stand in the same order.
+	Columns []Column
+	Rows    [][]Cell
+}
+
+// A Kind says what a column's cells hold, and which fields of a Cell are set.
+type Kind string
+
+// The kinds of columns. A value is a number of the column's Unit.
+const (
+	Label   Kind = "label"   // Label: what the row is about
+	Count   Kind = "count"   // Count, and Of when that many were planned
+	Number  Kind = "number"  // Value alone
+	Mean    Kind = "mean"    // Value, SD and N: mean over seeds, and the number of seeds it rests on
+	Rate    Kind = "rate"    // a Mean of every seed's share, with Count out of Of over all seeds
+	Share   Kind = "share"   // Value is Count out of Of, over all seeds
+	Average Kind = "average" // Value is the mean over N episodes
+)
+
+// Align is a column's alignment.
+type Align string
+
+// The alignments.
+const (
+	Left  Align = "left"
+	Right Align = "right"
+)
+
+// A Column describes the cells below it.
+type Column struct {
+	Key      string // stable name for data formats, unique in the table
+	Heading  string // for people; a no-break space keeps words together
+	Group    string // heading shared with the neighbouring columns of the same group
+	Unit     string // "share", "steps", "reward", "seeds", …; empty for labels
+	Kind     Kind
+	Decimals int // for people; data formats write full precision
+	Align    Align
+
+	Section  bool // a label whose runs of equal values make the table's sections
+	Brief    bool // people are shown the value without its SD or count
+	DataOnly bool // for data formats; people are not shown it
+	Priority int  // 0 always stays; where room is short, the greatest goes first
+}
+
+// A Cell holds one value. A nil Value or SD is undefined, which is not zero.
+type Cell struct {
+	Label string // the value as records write it
+	Short string // how people are shown it; empty: as it is
+	Tag   string // a word that belongs beside it, such as "control"
+
+	Value     *float64
+	SD        *float64 // sample standard deviation (divisor n-1); nil for fewer than two values
+	N         int      // what Value rests on: seeds, or episodes of an Average
+	Undefined int      // seeds left out because the value does not exist there
+	Count     int
+	Of        int
+}
+
+// Display returns what people are shown for a label.
+func (c *Cell) Display() string {
+	if c.Short != "" {
+		return c.Short
+	}
+	return c.Label
+}
+
+// A definition is a column together with the computation of its cells from a
+// group of trials, so that both stand in one place.
+type definition[G any] struct {
+	Column
+	cell func(*G) Cell
+}
+
+// fill computes a table's columns and rows.
+func fill[G any](t *Table, defs []definition[G], groups []*G) {
+	for i := range defs {
+		col := defs[i].Column
+		if col.Align == "" {
+			col.Align = Right
+			if col.Kind == Label {
+				col.Align = Left
+			}
+		}
+		t.Columns = append(t.Columns, col)
+	}
+	for _, g := range groups {
+		row := make([]Cell, len(defs))
+		for i := range defs {
+			row[i] = defs[i].cell(g)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+}
