@@ -1,0 +1,349 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/analysis"
+)
+
+// gutter is the space between columns, sectionIndent that before the rows of a
+// section.
+const (
+	gutter        = 2
+	sectionIndent = 2
+)
+
+// A grid is a view with the widths of its columns.
+type grid struct {
+	*view
+	section int          // column whose values head the sections; -1 for none
+	columns []gridColumn // one for each of view.cols, without the section's
+}
+
+// A gridColumn is a column with its measures in terminal cells.
+type gridColumn struct {
+	*analysis.Column
+	index    int // in the table
+	headings []string
+	cells    []shown
+	lead     int
+	tail     int // with the space before it
+	remark   int
+	width    int
+}
+
+// fit returns the fullest grid that is no wider than width, and the headings
+// of the columns it had to leave out; nil when there is none.
+func fit(v *view, width int) (*grid, []string) {
+	section := sectionOf(v)
+	if section >= 0 && !repeats(v, section) {
+		if g := measure(v, v.cols, -1, roomy); g.width() <= width {
+			return g, nil
+		}
+	}
+	for d := roomy; d < tight; d++ {
+		if g := measure(v, v.cols, section, d); g.width() <= width {
+			return g, nil
+		}
+	}
+	cols := slices.Clone(v.cols)
+	var left []string
+	for {
+		g := measure(v, cols, section, tight)
+		if g.width() <= width {
+			return g, left
+		}
+		drop := leastImportant(v, cols)
+		if drop < 0 {
+			return nil, nil
+		}
+		left = append(left, fullHeading(&v.table.Columns[cols[drop]]))
+		cols = slices.Delete(cols, drop, drop+1)
+	}
+}
+
+// sectionOf returns the column that makes sections, -1 when there is none.
+func sectionOf(v *view) int {
+	for _, i := range v.cols {
+		if v.table.Columns[i].Section {
+			return i
+		}
+	}
+	return -1
+}
+
+// repeats reports whether any two neighbouring rows share a label.
+func repeats(v *view, col int) bool {
+	for r := 1; r < len(v.table.Rows); r++ {
+		if v.table.Rows[r][col].Label == v.table.Rows[r-1][col].Label {
+			return true
+		}
+	}
+	return false
+}
+
+// leastImportant returns the place in cols of the column to leave out next,
+// -1 when all must stay.
+func leastImportant(v *view, cols []int) int {
+	place, priority := -1, 0
+	for i, c := range cols {
+		if p := v.table.Columns[c].Priority; p > 0 && p >= priority {
+			place, priority = i, p
+		}
+	}
+	return place
+}
+
+// measure lays out the given columns of a view.
+func measure(v *view, cols []int, section int, d density) *grid {
+	g := &grid{view: v, section: section}
+	for _, i := range cols {
+		if i == section {
+			continue
+		}
+		c := gridColumn{Column: &v.table.Columns[i], index: i}
+		for _, row := range v.table.Rows {
+			s := show(c.Column, &row[i], d)
+			c.cells = append(c.cells, s)
+			c.lead = max(c.lead, widthOf(s.lead))
+			if n := widthOf(s.tail); n > 0 {
+				if !s.joined {
+					n++
+				}
+				c.tail = max(c.tail, n)
+			}
+			if n := widthOf(s.remark); n > 0 {
+				c.remark = max(c.remark, n+1)
+			}
+		}
+		body := c.lead + c.tail + c.remark
+		c.headings = foldHeading(c.Heading, body)
+		c.width = body
+		for _, h := range c.headings {
+			c.width = max(c.width, widthOf(h))
+		}
+		g.columns = append(g.columns, c)
+	}
+	for _, span := range g.spans() {
+		if short := widthOf(span.name) - span.width; span.name != "" && short > 0 {
+			g.columns[span.last].width += short
+		}
+	}
+	return g
+}
+
+// foldHeading breaks a heading that is wider than its column's body into two
+// lines, where a space lets it.
+func foldHeading(h string, body int) []string {
+	best := []string{strings.ReplaceAll(h, "\u00a0", " ")}
+	least := widthOf(h)
+	for i, r := range h {
+		if least <= body {
+			break
+		}
+		if r != ' ' {
+			continue
+		}
+		first, second := h[:i], h[i+1:]
+		if n := max(widthOf(first), widthOf(second)); n < least {
+			least = n
+			best = []string{strings.ReplaceAll(first, "\u00a0", " "), strings.ReplaceAll(second, "\u00a0", " ")}
+		}
+	}
+	return best
+}
+
+// centred puts a heading over the middle of cells that have two parts, and
+// over their edge otherwise.
+func (c *gridColumn) centred(heading string) string {
+	if c.tail > 0 {
+		heading = pad(heading, (c.width+widthOf(heading)+1)/2, analysis.Right)
+		return pad(heading, c.width, analysis.Left)
+	}
+	return pad(heading, c.width, c.Align)
+}
+
+// A span is a run of columns under one group heading.
+type span struct {
+	name  string
+	width int
+	last  int // its last column
+}
+
+func (g *grid) spans() []span {
+	var spans []span
+	for i := range g.columns {
+		c := &g.columns[i]
+		if n := len(spans); n > 0 && c.Group != "" && spans[n-1].name == c.Group {
+			spans[n-1].width += gutter + c.width
+			spans[n-1].last = i
+			continue
+		}
+		spans = append(spans, span{c.Group, c.width, i})
+	}
+	return spans
+}
+
+func (g *grid) indent() int {
+	if g.section >= 0 {
+		return sectionIndent
+	}
+	return 0
+}
+
+// width returns the widest line's width.
+func (g *grid) width() int {
+	w := g.indent()
+	for i := range g.columns {
+		if i > 0 {
+			w += gutter
+		}
+		w += g.columns[i].width
+	}
+	if g.section >= 0 {
+		for _, row := range g.table.Rows {
+			w = max(w, widthOf(sectionName(&row[g.section]))+sectionTag(&row[g.section]))
+		}
+	}
+	return w
+}
+
+func sectionName(c *analysis.Cell) string { return clean(c.Display()) }
+
+// sectionTag returns the room that a section's tag takes.
+func sectionTag(c *analysis.Cell) int {
+	if c.Tag == "" {
+		return 0
+	}
+	return 3 + widthOf(c.Tag)
+}
+
+// pad aligns text in a field.
+func pad(s string, width int, align analysis.Align) string {
+	space := strings.Repeat(" ", max(0, width-widthOf(s)))
+	if align == analysis.Right {
+		return space + s
+	}
+	return s + space
+}
+
+// text lines the parts of a cell up with those above and below.
+func (c *gridColumn) text(s shown) string {
+	if c.Align == analysis.Left {
+		return pad(s.String(), c.width, analysis.Left)
+	}
+	tail := s.tail
+	if tail != "" && !s.joined {
+		tail = " " + tail
+	}
+	remark := s.remark
+	if remark != "" {
+		remark = " " + remark
+	}
+	return pad(pad(s.lead, c.lead, analysis.Right)+pad(tail, c.tail, analysis.Right)+pad(remark, c.remark, analysis.Left), c.width, analysis.Right)
+}
+
+// grid writes a grid: headings, then rows, a blank line before each section.
+func (p *printer) grid(g *grid) {
+	rule := strings.Repeat("─", g.width())
+	p.groupHeadings(g)
+	p.headings(g)
+	p.line(p.style(dim, rule))
+	indent := strings.Repeat(" ", g.indent())
+	for r, row := range g.table.Rows {
+		starts := r == 0
+		if g.section >= 0 {
+			starts = starts || row[g.section].Label != g.table.Rows[r-1][g.section].Label
+			if starts {
+				if r > 0 {
+					p.line("")
+				}
+				p.sectionHead(&row[g.section])
+			}
+		}
+		var fields []string
+		for i := range g.columns {
+			c := &g.columns[i]
+			s := c.cells[r]
+			if !starts && g.repeated(r, i) {
+				s = shown{}
+			}
+			fields = append(fields, c.text(s))
+		}
+		p.line(indent + strings.Join(fields, strings.Repeat(" ", gutter)))
+	}
+	p.line(p.style(dim, rule))
+}
+
+// repeated reports whether column i and all label columns before it say the
+// same as in the row above, so that saying it again would only hide what
+// changes. The last of the labels is always said.
+func (g *grid) repeated(r, i int) bool {
+	lastLabel := 0
+	for j := range g.columns {
+		if g.columns[j].Kind == analysis.Label {
+			lastLabel = j
+		}
+	}
+	if i >= lastLabel {
+		return false
+	}
+	for j := range i + 1 {
+		c := &g.columns[j]
+		if c.Kind != analysis.Label || c.cells[r] != c.cells[r-1] {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *printer) sectionHead(c *analysis.Cell) {
+	line := p.style(sectionOn, sectionName(c))
+	if c.Tag != "" {
+		line += p.style(dim, " ("+c.Tag+")")
+	}
+	p.line(line)
+}
+
+// groupHeadings writes the headings that several columns share, if any.
+func (p *printer) groupHeadings(g *grid) {
+	spans := g.spans()
+	if !slices.ContainsFunc(spans, func(s span) bool { return s.name != "" }) {
+		return
+	}
+	var fields []string
+	for _, s := range spans {
+		if s.name == "" {
+			fields = append(fields, strings.Repeat(" ", s.width))
+			continue
+		}
+		field := s.name
+		if room := s.width - widthOf(field) - 1; room > 0 {
+			field += " " + strings.Repeat("─", room)
+		}
+		fields = append(fields, pad(field, s.width, analysis.Left))
+	}
+	p.line(p.style(dim, strings.Repeat(" ", g.indent())+strings.TrimRight(strings.Join(fields, strings.Repeat(" ", gutter)), " ")))
+}
+
+// headings writes the columns' headings, at the bottom of as many lines as the
+// tallest needs.
+func (p *printer) headings(g *grid) {
+	tallest := 0
+	for i := range g.columns {
+		tallest = max(tallest, len(g.columns[i].headings))
+	}
+	for l := range tallest {
+		var fields []string
+		for i := range g.columns {
+			c := &g.columns[i]
+			text := ""
+			if k := l - (tallest - len(c.headings)); k >= 0 {
+				text = c.headings[k]
+			}
+			fields = append(fields, c.centred(text))
+		}
+		p.line(p.style(bold, strings.TrimRight(strings.Repeat(" ", g.indent())+strings.Join(fields, strings.Repeat(" ", gutter)), " ")))
+	}
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/analysis"
+)
+
+// dash stands for what is undefined.
+const dash = "–"
+
+// A view is what people are shown of a table: some of its columns, and a
+// sentence for those that say the same in every row.
+type view struct {
+	table  *analysis.Table
+	cols   []int  // indices of the columns shown, in order
+	lifted string // such as "modality text, 50 seeds"; may be empty
+}
+
+// viewOf leaves out what is for programs, and lifts labels and counts that
+// never change out of the rows.
+func viewOf(t *analysis.Table) *view {
+	v := &view{table: t}
+	var lifted []string
+	for i := range t.Columns {
+		col := &t.Columns[i]
+		switch {
+		case col.DataOnly:
+		case v.constant(i):
+			value := show(col, &t.Rows[0][i], roomy).String()
+			if col.Kind == analysis.Label {
+				lifted = append(lifted, heading(col)+" "+value)
+			} else {
+				lifted = append(lifted, value+" "+heading(col))
+			}
+		default:
+			v.cols = append(v.cols, i)
+		}
+	}
+	v.lifted = strings.Join(lifted, ", ")
+	return v
+}
+
+// constant reports whether a column can be lifted: it is no result and no
+// section, and all of several rows agree.
+func (v *view) constant(i int) bool {
+	col := &v.table.Columns[i]
+	if col.Section || len(v.table.Rows) < 2 || col.Kind != analysis.Label && col.Kind != analysis.Count {
+		return false
+	}
+	first := show(col, &v.table.Rows[0][i], roomy)
+	for _, row := range v.table.Rows[1:] {
+		if show(col, &row[i], roomy) != first {
+			return false
+		}
+	}
+	return true
+}
+
+// heading returns a column's heading with ordinary spaces.
+func heading(col *analysis.Column) string { return strings.ReplaceAll(col.Heading, "\u00a0", " ") }
+
+// fullHeading is a heading that does without the one above it.
+func fullHeading(col *analysis.Column) string {
+	if col.Group == "" {
+		return heading(col)
+	}
+	return col.Group + " " + heading(col)
+}
+
+// A shown is a cell as people see it, in three parts that line up below each
+// other: a number, what qualifies it, and a remark.
+type shown struct {
+	lead, tail, remark string
+	joined             bool // no space between lead and tail
+}
+
+// String returns the cell's text without any padding.
+func (s shown) String() string {
+	out := s.lead
+	if s.tail != "" && !s.joined {
+		out += " "
+	}
+	out += s.tail
+	if s.remark != "" {
+		out += " " + s.remark
+	}
+	return out
+}
+
+// A density is how closely cells are set.
+type density int
+
+const (
+	roomy    density = iota
+	noCounts         // without the count behind a share
+	tight            // also without spaces around ±
+)
+
+// show formats a cell.
+func show(col *analysis.Column, c *analysis.Cell, d density) shown {
+	switch col.Kind {
+	case analysis.Label:
+		return shown{lead: clean(c.Display())}
+	case analysis.Count:
+		if c.Of > c.Count {
+			return shown{lead: fmt.Sprintf("%d/%d", c.Count, c.Of)}
+		}
+		return shown{lead: strconv.Itoa(c.Count)}
+	}
+	if c.Value == nil {
+		return shown{lead: dash}
+	}
+	s := shown{lead: decimal(*c.Value, col.Decimals)}
+	switch col.Kind {
+	case analysis.Mean, analysis.Rate:
+		if col.Brief {
+			s.lead = honest(*c.Value, col.Decimals)
+		} else if c.SD != nil {
+			s.tail = "± " + decimal(*c.SD, col.Decimals)
+			if d >= tight {
+				s.tail, s.joined = "±"+decimal(*c.SD, col.Decimals), true
+			}
+		}
+		if c.Undefined > 0 {
+			s.remark = fmt.Sprintf("n=%d", c.N)
+		}
+	case analysis.Share:
+		if c.Count == 0 {
+			return shown{lead: "0"}
+		}
+		s.lead = honest(*c.Value, col.Decimals)
+		if !col.Brief && d < noCounts {
+			s.tail = fmt.Sprintf("(%d)", c.Count)
+		}
+	case analysis.Average:
+		if !col.Brief {
+			s.tail = fmt.Sprintf("(%d)", c.N)
+		}
+	}
+	return s
+}
+
+// decimal rounds to a number of decimals, with a minus sign that is longer
+// than a hyphen; nothing becomes -0.
+func decimal(x float64, decimals int) string {
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	rest, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		return s
+	}
+	if strings.Trim(rest, "0.") == "" {
+		return rest
+	}
+	return "−" + rest
+}
+
+// honest is decimal, but a share that is not quite none or all does not look
+// like it.
+func honest(x float64, decimals int) string {
+	s := decimal(x, decimals)
+	unit := math.Pow10(-decimals)
+	switch {
+	case x > 0 && s == decimal(0, decimals):
+		return "<" + decimal(unit, decimals)
+	case x < 1 && s == decimal(1, decimals):
+		return ">" + decimal(1-unit, decimals)
+	}
+	return s
+}
