@@ -2,10 +2,16 @@ package llm
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spatialstale/spatialstale/record"
 )
+
+// ErrJournal is wrapped by the error of a call that was answered but could not
+// be kept.
+var ErrJournal = errors.New("the call could not be recorded")
 
 // A Journal keeps finished calls.
 type Journal interface {
@@ -51,7 +57,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 		call.Prompt[i] = req.Parts[i].Record()
 	}
 	if err := m.journal.Call(ctx, call); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	return reply, nil
 }
