@@ -1,5 +1,3 @@
-// Package stats turns numbers into numbers: means, deviations and the tests of
-// the paper's section 4. It knows nothing of agents, lakes or runs.
 package stats
 
 import (

@@ -1,0 +1,8 @@
+package stats
+
+import (
+	"fmt"
+	"strings"
+)
+
+func sprint(args ...any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
