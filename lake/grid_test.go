@@ -102,7 +102,7 @@ func TestStartAndGoalNeverChange(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			before := g
 			if rapid.Bool().Draw(t, "row at once") {
-				g.SetHoles(rapid.IntRange(0, g.NumRows()-1).Draw(t, "row"), rapid.Uint64().Draw(t, "mask"))
+				g.SetHoles(rapid.IntRange(0, g.NumRows()-1).Draw(t, "row"), drawWord(t))
 			} else {
 				p := lake.Pos{
 					Row: rapid.IntRange(-2, lake.MaxSide+2).Draw(t, "row"),
@@ -137,7 +137,7 @@ func TestSetHolesIsSetHoleOnEachCell(t *testing.T) {
 		g := drawGrid(t)
 		slow := g
 		row := rapid.IntRange(0, g.NumRows()-1).Draw(t, "row")
-		mask := rapid.Uint64().Draw(t, "mask")
+		mask := drawWord(t)
 		g.SetHoles(row, mask)
 		for c := range lake.MaxSide {
 			slow.SetHole(lake.Pos{Row: row, Col: c}, mask>>uint(c)&1 != 0)

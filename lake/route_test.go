@@ -70,7 +70,7 @@ func TestRouteStepIsTheFirstShortestInOrder(t *testing.T) {
 // A maze whose only route runs through every lane from end to end is the worst
 // case of a flood by rows.
 func TestLongestRoutes(t *testing.T) {
-	for _, size := range [][2]int{{5, 5}, {5, 8}, {9, 9}, {33, 7}, {61, 64}} {
+	for _, size := range [][2]int{{5, 5}, {5, 8}, {9, 9}, {33, 7}, {21, 64}} {
 		across := snake(size[0], size[1])
 		for _, rows := range [][]string{across, transpose(across)} {
 			g := mustParse(t, rows...)
