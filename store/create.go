@@ -1,0 +1,215 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// partialName is the database's name until all of Create's work is in it.
+const partialName = DatabaseName + ".partial"
+
+// Create makes the folder of a new run, with its plan and instances, and
+// returns a Writer that adds what happens. Parents are made as needed. The
+// plan must not be changed while the Writer is in use; m.Trials is set to its
+// length.
+//
+// The folder may exist but must be empty: a run is never overwritten (the
+// error wraps ErrExists). When Create fails, nothing that it made is left.
+func Create(dir string, m record.Manifest, plan []record.Spec, instances []record.Instance, opts Options) (w *Writer, err error) {
+	opts, err = opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ordinals, err := planOrdinals(plan)
+	if err != nil {
+		return nil, err
+	}
+	m.Trials = len(plan)
+	manifest, err := manifestJSON(m)
+	if err != nil {
+		return nil, err
+	}
+	made, err := makeFolder(dir)
+	defer func() {
+		if err != nil {
+			made.undo()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	partial, final := filepath.Join(dir, partialName), filepath.Join(dir, DatabaseName)
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s: %w: another process is just making a run in it; choose another folder: %w", dir, ErrExists, err)
+	}
+	if err != nil {
+		return nil, explain(partial, err)
+	}
+	made.add(partial, partial+"-wal", partial+"-shm")
+	if err := fill(partial, manifest, plan, instances); err != nil {
+		f.Close()
+		return nil, explain(partial, err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return nil, explain(partial, err)
+	}
+	manifestPath := filepath.Join(dir, ManifestName)
+	if err := writeAtomically(manifestPath, manifest); err != nil {
+		return nil, explain(manifestPath, err)
+	}
+	made.add(manifestPath)
+	if err := os.Rename(partial, final); err != nil {
+		return nil, explain(final, err)
+	}
+	made.add(final, final+"-wal", final+"-shm")
+	if err := syncFolder(dir); err != nil {
+		return nil, explain(dir, err)
+	}
+	s, err := newScribe(final, plan)
+	if err != nil {
+		return nil, err
+	}
+	return startWriter(s, plan, ordinals, opts), nil
+}
+
+func planOrdinals(plan []record.Spec) (map[string]int, error) {
+	ordinals := make(map[string]int, len(plan))
+	for i := range plan {
+		key := plan[i].Key
+		if first, twice := ordinals[key]; twice {
+			return nil, fmt.Errorf("the plan has trial %q twice, as number %d and %d", key, first, i)
+		}
+		ordinals[key] = i
+	}
+	return ordinals, nil
+}
+
+// fill makes the tables and writes all that is known before the first trial.
+func fill(path string, manifest []byte, plan []record.Spec, instances []record.Instance) (err error) {
+	db, err := connect(path, creating)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	setup := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;", applicationID, schemaVersion)
+	if err := db.exec(setup + schema); err != nil {
+		return err
+	}
+	if err := db.exec("INSERT INTO meta(name, value) VALUES ('manifest', ?)", manifest); err != nil {
+		return err
+	}
+	if err := fillPlan(db, plan); err != nil {
+		return err
+	}
+	if err := fillInstances(db, instances); err != nil {
+		return err
+	}
+	return db.exec("COMMIT")
+}
+
+func fillPlan(db *database, plan []record.Spec) error {
+	var insert *sql.Stmt
+	err := db.prepareAll(prepared{&insert, `INSERT INTO trials(ordinal, key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`})
+	if err != nil {
+		return err
+	}
+	for i := range plan {
+		p := &plan[i]
+		if _, err := insert.Exec(i, p.Key, p.Task, p.Model, p.Modality, p.Regime, p.Seed, p.Rows, p.Cols, p.Strategy, p.Batch, p.Framing, p.Episode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fillInstances(db *database, instances []record.Instance) error {
+	var insert *sql.Stmt
+	err := db.prepareAll(prepared{&insert, "INSERT INTO instances(ordinal, seed, regime, packed, record) VALUES (?, ?, ?, ?, ?)"})
+	if err != nil {
+		return err
+	}
+	c := newEncoder()
+	for i := range instances {
+		in := &instances[i]
+		body, packed := pack(thorough, nil, encode(c, in, (*coder).instance))
+		if _, err := insert.Exec(i, in.Seed, in.Regime, packed, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// creation is what Create has made so far, in order.
+type creation []string
+
+func (c *creation) add(paths ...string) { *c = append(*c, paths...) }
+
+// undo removes it again, latest first. A folder that somebody else has put
+// something into in the meantime stays.
+func (c creation) undo() {
+	for i := len(c) - 1; i >= 0; i-- {
+		os.Remove(c[i])
+	}
+}
+
+// makeFolder makes dir and its parents unless dir is an empty folder already,
+// and returns the folders that it made.
+func makeFolder(dir string) (made creation, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) == 0:
+		return nil, nil
+	case err == nil:
+		return nil, taken(dir, entries)
+	case !errors.Is(err, fs.ErrNotExist):
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: %w: it is a file, not a folder; choose another name for the run's folder", dir, ErrExists)
+		}
+		return nil, explain(dir, err)
+	}
+	var missing []string
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if err := os.Mkdir(missing[i], 0o777); err != nil {
+			return made, explain(missing[i], err)
+		}
+		made.add(missing[i])
+	}
+	return made, nil
+}
+
+// taken says what a folder holds that is not empty.
+func taken(dir string, entries []os.DirEntry) error {
+	for _, e := range entries {
+		if e.Name() == DatabaseName {
+			return fmt.Errorf("%s: %w: it holds a run already, and a run is never overwritten; choose another folder, or delete this one if the run is no longer wanted", dir, ErrExists)
+		}
+	}
+	return fmt.Errorf("%s: %w: it is not empty (%s, …); choose a new or an empty folder", dir, ErrExists, entries[0].Name())
+}
+
+// syncFolder makes the names in a folder durable, where the system can.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

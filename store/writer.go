@@ -1,0 +1,222 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Options say how a Writer works. The zero value is right for a run of any
+// size.
+type Options struct {
+	// Queue is how many calls and trials may wait to be written before Call
+	// and Trial wait too; 0 means 4096. It bounds the memory that a slow disk
+	// can cost.
+	Queue int
+	// CommitCount and CommitAfter say when what was written becomes durable
+	// and visible to readers: after that many calls and trials (0 means 8192)
+	// or that long after the first of them (0 means 250 ms), whichever comes
+	// first.
+	CommitCount int
+	CommitAfter time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Queue < 0 || o.CommitCount < 0 || o.CommitAfter < 0 {
+		return o, fmt.Errorf("store options must not be negative: %+v", o)
+	}
+	if o.Queue == 0 {
+		o.Queue = 4096
+	}
+	if o.CommitCount == 0 {
+		o.CommitCount = 8192
+	}
+	if o.CommitAfter == 0 {
+		o.CommitAfter = 250 * time.Millisecond
+	}
+	return o, nil
+}
+
+// A Writer adds what happens to a run. Its methods may be used by many
+// goroutines at once; none of them waits for the disk, except Flush and Close.
+//
+// The first error in writing is final: nothing more is written, and every
+// method reports it from then on.
+type Writer struct {
+	plan     []record.Spec
+	ordinals map[string]int
+
+	queue   chan message
+	done    chan struct{} // closed when the scribe has put down its pen
+	failure atomic.Pointer[error]
+	coders  sync.Pool
+
+	mu     sync.RWMutex // held for reading while something is put into queue
+	closed bool
+}
+
+// A message is what one method hands to the scribe: a call, a trial's end or a
+// wish to see everything committed.
+type message struct {
+	ordinal int
+	call    *record.Call
+	sums    callSums
+	trial   *ended
+	flushed chan error
+}
+
+// callSums are computed by the caller, which has more cores than the scribe.
+type callSums struct {
+	reply, reasoning [32]byte
+	promptDiffers    bool // PromptSHA256 is not that of the parts
+}
+
+// ended is a trial's packed record.
+type ended struct {
+	outcome string
+	packed  int
+	record  []byte
+}
+
+// ErrClosed is reported by the methods of a Writer that has been closed.
+var ErrClosed = errors.New("the run's store has been closed")
+
+func startWriter(s *scribe, plan []record.Spec, ordinals map[string]int, opts Options) *Writer {
+	w := &Writer{
+		plan:     plan,
+		ordinals: ordinals,
+		queue:    make(chan message, opts.Queue),
+		done:     make(chan struct{}),
+		coders:   sync.Pool{New: func() any { return newEncoder() }},
+	}
+	go func() {
+		defer close(w.done)
+		s.work(w.queue, opts, func(err error) { w.failure.CompareAndSwap(nil, &err) })
+	}()
+	return w
+}
+
+// Call hands over a finished call of a planned trial that has not ended. The
+// call must not be changed afterwards. It waits only while the queue is full;
+// ctx ends that wait.
+//
+// Two images with equal sums are the same picture, so only the first one's
+// file is kept.
+func (w *Writer) Call(ctx context.Context, call *record.Call) error {
+	ordinal, err := w.ordinal(call.Trial)
+	if err != nil {
+		return fmt.Errorf("recording call %s: %w", call.Slot, err)
+	}
+	m := message{ordinal: ordinal, call: call}
+	m.sums.reply = sha256.Sum256([]byte(call.Reply))
+	if call.Reasoning != "" {
+		m.sums.reasoning = sha256.Sum256([]byte(call.Reasoning))
+	}
+	for i := range call.Prompt {
+		if call.Prompt[i].Sum == [32]byte{} {
+			return fmt.Errorf("recording call %s of trial %s: part %d of its prompt has no sum", call.Slot, call.Trial, i)
+		}
+	}
+	m.sums.promptDiffers = promptSum(call.Prompt) != call.PromptSHA256
+	return w.hand(ctx, m)
+}
+
+// Trial hands over a trial that has ended, finished or failed. Its calls are
+// committed with it or before it. The trial may be changed afterwards.
+func (w *Writer) Trial(ctx context.Context, t *record.Trial) error {
+	ordinal, err := w.ordinal(t.Key)
+	if err != nil {
+		return fmt.Errorf("recording a trial: %w", err)
+	}
+	if t.Spec != w.plan[ordinal] {
+		return fmt.Errorf("recording trial %s: it is not the one that was planned under this key: %+v, planned %+v", t.Key, t.Spec, w.plan[ordinal])
+	}
+	c := w.coders.Get().(*coder)
+	body := encode(c, t, (*coder).trial)
+	e := &ended{outcome: t.Outcome}
+	if e.record, e.packed = pack(quick, nil, body); e.packed == packedRaw {
+		e.record = bytes.Clone(body)
+	}
+	w.coders.Put(c)
+	return w.hand(ctx, message{ordinal: ordinal, trial: e})
+}
+
+// Flush waits until everything handed over before is committed.
+func (w *Writer) Flush(ctx context.Context) error {
+	m := message{flushed: make(chan error, 1)}
+	if err := w.hand(ctx, m); err != nil {
+		return err
+	}
+	select {
+	case err := <-m.flushed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close commits what was handed over and closes the run. It returns the first
+// error in writing, if there was one; a second Close returns the same.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.done
+	return w.failed()
+}
+
+func (w *Writer) failed() error {
+	if err := w.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (w *Writer) ordinal(key string) (int, error) {
+	ordinal, ok := w.ordinals[key]
+	if !ok {
+		return 0, fmt.Errorf("%w: %q", ErrNotPlanned, key)
+	}
+	return ordinal, nil
+}
+
+func (w *Writer) hand(ctx context.Context, m message) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if err := w.failed(); err != nil {
+		return err
+	}
+	if w.closed {
+		return ErrClosed
+	}
+	select {
+	case w.queue <- m: // even when ctx has ended: what has happened is kept
+		return nil
+	default:
+	}
+	select {
+	case w.queue <- m:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// promptSum is llm's sum of a prompt: SHA-256 over the sums of its parts.
+func promptSum(parts []record.Part) [32]byte {
+	buf := make([]byte, 0, 16*sha256.Size)
+	for i := range parts {
+		buf = append(buf, parts[i].Sum[:]...)
+	}
+	return sha256.Sum256(buf)
+}
