@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -64,7 +63,7 @@ func (r *Rand) Chance(p float64) bool {
 // bits. It walks p's binary digits from the last set one up, with one draw a
 // digit: two draws for 64 cells at the paper's 0.25.
 func (r *Rand) Mask(p float64) uint64 {
-	digits := uint64(math.Ldexp(p, 53))
+	digits := uint64(p * (1 << 53))
 	if digits >= 1<<53 {
 		return ^uint64(0)
 	}
@@ -85,19 +84,21 @@ func (r *Rand) Mask(p float64) uint64 {
 // MasterSeed is the paper's master seed.
 const MasterSeed = 2024
 
+// MaxSeeds is how many seeds there are: the integers 0..9999.
+const MaxSeeds = 10_000
+
 // Seeds returns the study's first n seeds: distinct integers in 0..9999, drawn
 // from PCG(2024, 0) with repeated ones left out. The paper's study uses 50. It
-// panics when n is not within 0..10000.
+// panics when n is not within 0..MaxSeeds.
 func Seeds(n int) []int {
-	const limit = 10_000
-	if n < 0 || n > limit {
-		panic(fmt.Sprintf("instance: Seeds(%d): there are 0 to %d seeds", n, limit))
+	if n < 0 || n > MaxSeeds {
+		panic(fmt.Sprintf("instance: Seeds(%d): there are 0 to %d seeds", n, MaxSeeds))
 	}
 	r := NewRand(MasterSeed, 0)
 	seen := make(map[int]bool, n)
 	seeds := make([]int, 0, n)
 	for len(seeds) < n {
-		if s := r.IntN(limit); !seen[s] {
+		if s := r.IntN(MaxSeeds); !seen[s] {
 			seen[s] = true
 			seeds = append(seeds, s)
 		}

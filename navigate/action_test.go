@@ -1,0 +1,123 @@
+package navigate_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/navigate"
+)
+
+// TestReplies runs the collected replies that must come out right.
+func TestReplies(t *testing.T) {
+	data, err := os.ReadFile("testdata/replies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct{ Name, Finish, Reply, Want string }
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 14 {
+		t.Fatalf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
+		checkAction(t, c.Name, c.Reply, c.Finish, c.Want)
+	}
+}
+
+func checkAction(t *testing.T, name, reply, finish, want string) {
+	t.Helper()
+	a, reading := navigate.ParseAction(&llm.Reply{Text: reply, Finish: llm.Finish(finish)})
+	got := "none"
+	if reading == "" {
+		got = a.String()
+	}
+	if got != want {
+		t.Errorf("%s: %q reads as %s (%s), want %s", name, reply, got, reading, want)
+	}
+}
+
+// TestMoreReplies are replies of the same kinds in other words.
+func TestMoreReplies(t *testing.T) {
+	for _, c := range []struct{ reply, finish, want string }{
+		{"```json\n{\"action\": \"UP\"}\n```", "stop", "UP"},
+		{"{'action': 'LEFT'}", "stop", "LEFT"},
+		{`{"action": "down"}`, "stop", "DOWN"},
+		{`{"action": "RIGHT",}`, "stop", "RIGHT"},
+		{`First I thought {"action":"UP"} but the final answer is {"action":"DOWN"}`, "stop", "DOWN"},
+		{`{"action":"UP"}` + "\n" + `{"action":"DOWN"}`, "stop", "none"},
+		{`{"action":"UP"}` + "\n" + `{"action":"UP"}`, "stop", "UP"},
+		{`"LEFT"`, "stop", "LEFT"},
+		{`{"action": ["RIGHT", "DOWN"]}`, "stop", "none"},
+		{`{"action": "RIGHT, then DOWN"}`, "stop", "none"},
+		{`{"action": null}`, "stop", "none"},
+		{`{"move": "UP"}`, "stop", "none"},
+		{"Action: RIGHT or DOWN", "stop", "none"},
+		{"action = right", "stop", "RIGHT"},
+		{"The best move is: **DOWN**.", "stop", "DOWN"},
+		{"Final answer: UP", "stop", "UP"},
+		{"Action: UP\nWait, that is the edge.\nAction: DOWN", "stop", "DOWN"},
+		{"I will move DOWN.", "stop", "DOWN"},
+		{"go down", "stop", "DOWN"},
+		{"I give up.", "stop", "none"},
+		{"That's right, hard to say.", "stop", "none"},
+		{"I must not go RIGHT.", "stop", "none"},
+		{"RIGHT is a hole.", "stop", "none"},
+		{"The agent could go RIGHT, so", "length", "none"},
+		{`{"action": "RIGHT"} because`, "length", "RIGHT"},
+		{`{"action": "RI`, "length", "none"},
+		{"", "content_filter", "none"},
+		{"RIGHT", "content_filter", "none"},
+		{"3", "stop", "none"},
+		{"NORTH", "stop", "none"},
+		{"Action: 2", "stop", "none"},
+		{"<think>hmm</think>", "stop", "none"},
+		{"</think>UP", "stop", "UP"},
+		{"Upward seems best: the DOWNTOWN route", "stop", "none"},
+	} {
+		checkAction(t, "reply", c.reply, c.finish, c.want)
+	}
+}
+
+// TestClothes puts every action into every form a model uses.
+func TestClothes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SampledFrom(lake.Actions[:]).Draw(t, "action")
+		form := rapid.SampledFrom([]string{
+			`{"action":"@"}`, "@", "~.", "**@**", "`@`", "Action: @", "Thinking it over.\n\nAction: **@**",
+			"```\n{\"action\":\"@\"}\n```", "<think>UP or LEFT?</think>{\"action\": \"@\"}", `{"reason":"holes","action":"@"}`, "move ~",
+		}).Draw(t, "form")
+		text := strings.NewReplacer("@", a.String(), "~", strings.ToLower(a.String())).Replace(form)
+		got, reading := navigate.ParseAction(&llm.Reply{Text: text, Finish: llm.FinishStop})
+		if reading != "" || got != a {
+			t.Fatalf("%q reads as %v (%s), want %v", text, got, reading, a)
+		}
+	})
+}
+
+// FuzzParseAction would fail on a panic, or on an action for a reply that holds
+// no action's name.
+func FuzzParseAction(f *testing.F) {
+	for _, s := range []string{"", "UP", `{"action":"DOWN"}`, "<think>", "```json\n{", "Action: LEFT", "[\"RIGHT\"]", "{'action':", "\xff\x00"} {
+		f.Add(s, "stop")
+	}
+	f.Fuzz(func(t *testing.T, text, finish string) {
+		_, reading := navigate.ParseAction(&llm.Reply{Text: text, Finish: llm.Finish(finish)})
+		if reading != "" {
+			return
+		}
+		upper := strings.ToUpper(text)
+		for _, a := range lake.Actions {
+			if strings.Contains(upper, a.String()) || strings.Contains(text, `\u`) {
+				return
+			}
+		}
+		t.Errorf("%q (%s) gives an action", text, finish)
+	})
+}

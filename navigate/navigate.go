@@ -1,0 +1,293 @@
+// Package navigate runs episodes: an agent on a lake that asks a model for one
+// action a step, given the current observation and whatever view of the memory
+// it is handed (paper, section 3.5).
+//
+// It stands between observe and record in the data flow. It declares the Viewer
+// that turns an observation into a memory view and knows nothing of audits,
+// strategies or regimes behind it; a schedule of changes is plain data to it.
+package navigate
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/memory"
+	"github.com/spatialstale/spatialstale/observe"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Viewer gives the memory view for the next decision.
+type Viewer interface {
+	View(ctx context.Context, m Moment) (View, error)
+}
+
+// A Moment is what a Viewer sees before a decision.
+type Moment struct {
+	State   observe.State
+	Step    int  // moves made so far
+	Changed bool // the lake changed since the last view
+}
+
+// A View is the memory as the navigator is shown it.
+type View struct {
+	Memory  string     // record.MemoryNone, MemoryAll or MemoryFiltered
+	Parts   []llm.Part // the memory's place in the prompt; none for no memory
+	Removed []string   // ids kept out of the view
+}
+
+// An Observer shows a state of the lake as the parts of a prompt, without the
+// agent's position in words, which every prompt has anyway.
+type Observer interface {
+	Observe(s *observe.State) ([]llm.Part, error)
+}
+
+// An Episode is what happens to the agent: the lake it starts on, the changes
+// to come and the memory that was taken before them.
+type Episode struct {
+	Trial    string // the trial's key, named in every request
+	Begin    lake.Grid
+	Events   []record.Event // in order of Step
+	Memory   []memory.Entry // for causes of death only; nil when the agent has none
+	Radius   int            // of the agent's view; 0 for the whole lake
+	Strict   bool           // apply every scheduled flip to the letter, even under the agent
+	Observer Observer       // shows the lake; required
+}
+
+// A Navigator is a model with the prompt it is asked with. It is safe for
+// concurrent use when its model is.
+type Navigator struct {
+	model    llm.Model
+	template *llm.Template
+	legend   []llm.Part
+	params   llm.Params
+}
+
+// Prompt is the prompt file that ships with the program.
+//
+//go:embed prompts/navigate.txt
+var Prompt string
+
+// Options configure a Navigator.
+type Options struct {
+	Prompt string // a prompt file's text; empty for the one that ships
+	Legend string // what the observation's signs mean
+	Params llm.Params
+}
+
+// New returns a Navigator. Its error says what is wrong with the prompt file.
+func New(model llm.Model, opts Options) (*Navigator, error) {
+	if opts.Prompt == "" {
+		opts.Prompt = Prompt
+	}
+	t, err := llm.ParseTemplate(opts.Prompt, "legend", "memory", "observation", "position")
+	if err != nil {
+		return nil, fmt.Errorf("navigate.txt: %w", err)
+	}
+	return &Navigator{
+		model:    model,
+		template: t,
+		legend:   []llm.Part{llm.Text(opts.Legend)},
+		params:   opts.Params,
+	}, nil
+}
+
+// ActionSchema is the shape of an answer.
+var ActionSchema = &llm.Schema{Name: "action", JSON: []byte(`{"type":"object","properties":{"action":{"type":"string","enum":["UP","DOWN","LEFT","RIGHT"]}},"required":["action"],"additionalProperties":false}`)}
+
+// A Result is how an episode went.
+type Result struct {
+	Outcome lake.Outcome // Success, Death or Timeout
+	Steps   []record.Step
+	Death   *record.DeathRecord
+}
+
+// Run plays one episode to its end. In each step the lake changes, the agent
+// observes, moves and is judged, in that order (SPEC 4). An error of the model
+// or the viewer ends the episode without a result.
+func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result, error) {
+	w := walk{Episode: e, grid: e.Begin, at: e.Begin.Start()}
+	res := &Result{Outcome: lake.Timeout}
+	for t := 1; t <= w.grid.StepBudget(); t++ {
+		applied, dropped := w.change(t - 1)
+		if w.grid.IsHole(w.at) {
+			res.Outcome, res.Death = lake.Death, w.death(w.at, View{}, record.CauseChange)
+			return res, nil
+		}
+		m := Moment{State: observe.State{Grid: w.grid, Agent: w.at, Radius: e.Radius}, Step: t - 1, Changed: len(applied) > 0}
+		view, err := viewer.View(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		action, reading, err := n.decide(ctx, &e, t, m, view)
+		if err != nil {
+			return nil, err
+		}
+		fallback := reading != ""
+		if fallback {
+			action = Greedy(w.at, w.grid.Goal())
+		}
+		next := w.grid.Move(w.at, action)
+		res.Steps = append(res.Steps, record.Step{
+			T:        t,
+			Pos:      pos(w.at),
+			Action:   action.String(),
+			Next:     pos(next),
+			Cell:     w.grid.At(next).String(),
+			Fallback: fallback,
+			Event:    applied,
+			Dropped:  dropped,
+			Memory:   view.Memory,
+			Removed:  view.Removed,
+			Visible:  m.State.Visible(),
+			Reply:    reading,
+		})
+		w.at = next
+		switch outcome := w.grid.Judge(next); outcome {
+		case lake.Death:
+			cause := ""
+			if fallback {
+				cause = record.CauseFallback
+			}
+			res.Outcome, res.Death = outcome, w.death(next, view, cause)
+			return res, nil
+		case lake.Success:
+			res.Outcome = outcome
+			return res, nil
+		}
+	}
+	return res, nil
+}
+
+// decide asks for one action. The reading is empty when the reply gave one, and
+// names what the reply was otherwise.
+func (n *Navigator) decide(ctx context.Context, e *Episode, t int, m Moment, view View) (lake.Action, string, error) {
+	req, err := n.Request(e, t, m, view)
+	if err != nil {
+		return 0, "", err
+	}
+	reply, err := n.model.Generate(ctx, req)
+	if err != nil {
+		return 0, "", err
+	}
+	action, reading := ParseAction(reply)
+	return action, reading, nil
+}
+
+// Request returns the request of an episode's t-th step, t from 1.
+func (n *Navigator) Request(e *Episode, t int, m Moment, view View) (*llm.Request, error) {
+	seen, err := e.Observer.Observe(&m.State)
+	if err != nil {
+		return nil, err
+	}
+	left := m.State.Grid.StepBudget() - m.Step
+	return &llm.Request{
+		Trial:   e.Trial,
+		Slot:    fmt.Sprintf("step%d", t),
+		Purpose: "step",
+		Parts: n.template.Parts(map[string][]llm.Part{
+			"legend":      n.legend,
+			"memory":      view.Parts,
+			"observation": seen,
+			"position":    {llm.Text(fmt.Sprintf("%sSteps left: %d.\n", m.State.Where(), left))},
+		}),
+		Schema: ActionSchema,
+		Params: n.params,
+	}, nil
+}
+
+// A walk is the state of an episode.
+type walk struct {
+	Episode
+	grid lake.Grid
+	at   lake.Pos
+	next int // index of the next event
+}
+
+// change applies the events that come after the given number of moves, and
+// returns the flips that changed the lake and those that were dropped. A flip
+// whose cell already is what it should become is neither: an earlier flip of
+// the same cell was dropped.
+func (w *walk) change(moves int) (applied, dropped []record.Flip) {
+	for ; w.next < len(w.Events) && w.Events[w.next].Step == moves; w.next++ {
+		for _, f := range w.Events[w.next].Flips {
+			p, hole := lake.Pos{Row: f.Pos[0], Col: f.Pos[1]}, f.To == lake.Hole.String()
+			switch {
+			case w.grid.IsHole(p) == hole:
+			case !w.Strict && w.harms(p, hole):
+				dropped = append(dropped, f)
+			default:
+				w.grid.SetHole(p, hole)
+				applied = append(applied, f)
+			}
+		}
+	}
+	return applied, dropped
+}
+
+// harms reports whether a flip would hit the cell under the agent, or cut the
+// agent or the start off from the goal: nobody dies without stepping.
+func (w *walk) harms(p lake.Pos, hole bool) bool {
+	if p == w.at {
+		return true
+	}
+	if !hole {
+		return false
+	}
+	after := w.grid
+	after.SetHole(p, true)
+	return !after.Solvable() || !after.Connected(w.at, after.Goal())
+}
+
+// death says what the memory had to do with a death at p. A cause that is
+// already known stands.
+func (w *walk) death(p lake.Pos, view View, cause string) *record.DeathRecord {
+	d := &record.DeathRecord{Pos: pos(p), Cause: cause}
+	var entry *memory.Entry
+	for i := range w.Memory {
+		if w.Memory[i].Pos == p {
+			entry = &w.Memory[i]
+		}
+	}
+	if entry != nil {
+		d.MemoryID = &entry.ID
+	}
+	if cause == "" {
+		d.Cause = deathCause(entry, &w.grid, view.Removed)
+	}
+	return d
+}
+
+// deathCause classifies a death (SPEC 7) by the entry for the cell: whether it
+// was true, and whether it was in view.
+func deathCause(entry *memory.Entry, g *lake.Grid, removed []string) string {
+	if entry == nil {
+		return record.CauseNoMemory
+	}
+	gone := false
+	for _, id := range removed {
+		gone = gone || id == entry.ID
+	}
+	switch stale := entry.Stale(g); {
+	case stale && gone:
+		return record.CauseStaleRemoved
+	case stale:
+		return record.CauseStaleShown
+	case gone:
+		return record.CauseWarningRemoved
+	}
+	return record.CauseWarned
+}
+
+func pos(p lake.Pos) record.Pos { return record.Pos{p.Row, p.Col} }
+
+// Greedy is the step of an agent whose model gave no action: along the axis
+// with the larger distance to the goal, DOWN on a tie, blind to holes (SPEC 6).
+func Greedy(at, goal lake.Pos) lake.Action {
+	if goal.Col-at.Col > goal.Row-at.Row {
+		return lake.Right
+	}
+	return lake.Down
+}
