@@ -53,6 +53,10 @@ const (
 	numInks
 )
 
+// paletteSize is more colours than there are inks: up to 16, image/png packs
+// several pixels into a byte, which takes it twice as long.
+const paletteSize = 17
+
 // inkNames say in errors what an index colours.
 var inkNames = [numInks]string{
 	"lines", "frozen cells", "holes", "the start", "the goal", "cells not seen", "the agent", "dark labels", "light labels",
@@ -62,7 +66,10 @@ var inkNames = [numInks]string{
 // not opaque, and equal colours where a reader could not tell a cell's type,
 // the agent or a line from another.
 func NewTheme(c Colors) (*Theme, error) {
-	t := &Theme{palette: make(color.Palette, numInks)}
+	t := &Theme{palette: make(color.Palette, paletteSize)}
+	for i := range t.palette {
+		t.palette[i] = c.Line
+	}
 	colors := [numInks]color.RGBA{
 		inkLine: c.Line, inkFrozen: c.Frozen, inkHole: c.Hole, inkStart: c.Start, inkGoal: c.Goal,
 		inkUnseen: c.Unseen, inkAgent: c.Agent, inkDark: c.DarkInk, inkLight: c.LightInk,
