@@ -20,10 +20,9 @@ type ClusterResult struct {
 	// variance between clusters that Within does not explain. An estimate
 	// below zero is given as 0, with a warning.
 	Between *float64 `json:"between"`
-	// MeanSquareBetween and MeanSquareWithin are those of the one-way analysis
-	// of variance.
+	// MeanSquareBetween is the analysis of variance's; the one within clusters
+	// is Within.
 	MeanSquareBetween *float64 `json:"mean_square_between"`
-	MeanSquareWithin  *float64 `json:"mean_square_within"`
 	// ICC1 is the intraclass correlation ICC(1) (Shrout and Fleiss 1979): the
 	// reliability of one value. It can be negative.
 	ICC1 *float64 `json:"icc1"`
@@ -87,7 +86,7 @@ func Clusters(clusters [][]float64) (ClusterResult, error) {
 		return res, nil
 	}
 	msw := within / (total - groups)
-	res.Within, res.MeanSquareWithin = ptr(msw), ptr(msw)
+	res.Within = ptr(msw)
 	if len(kept) < 2 {
 		res.warn(TooFew, "1 cluster: the variance between clusters needs at least 2")
 		return res, nil

@@ -41,12 +41,7 @@ func chiSquareTail1(x float64) float64 { return math.Erfc(math.Sqrt(x / 2)) }
 
 // studentTail returns P(T > t) with df > 0 degrees of freedom.
 func studentTail(t, df float64) float64 {
-	switch {
-	case math.IsInf(t, 1):
-		return 0
-	case math.IsInf(t, -1):
-		return 1
-	case t < 0:
+	if t < 0 {
 		return 1 - studentTail(-t, df)
 	}
 	t2 := t * t
@@ -120,7 +115,7 @@ func overScale(df float64, k kink, upper float64, g func(float64) float64) float
 		}
 		return math.Exp(mode*mode*math.Log1p(u/mode) - u*mode - u*u/2)
 	}
-	const reach, step = 14.0, 0.5 // chi's deviation is at most 0.71
+	const reach, step = 14.0, 1.0 // chi's deviation is at most 0.71
 	low, high := math.Max(0, mode-reach), mode+reach
 	end := math.Min(high, upper*root)
 	cuts := []float64{}

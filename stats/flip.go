@@ -3,7 +3,6 @@ package stats
 import (
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // The null distribution that the sign-flip test and Wilcoxon's test share: n
@@ -106,16 +105,15 @@ func subsetSums(weights []float64) []float64 {
 	return sums
 }
 
-// boundedTail returns bounds on P(T <= t). The weights are rounded to a fine
-// lattice; a sum then moves by at least all roundings down together and at
+// boundedTail returns bounds on P(T <= t). The weights are rounded to a
+// lattice of so many cells; a sum then moves by at least all roundings down together and at
 // most all roundings up, so the rounded tail at t less, and plus, those
 // encloses the true one.
-func boundedTail(weights []float64, t, slack float64) (low, high float64) {
+func boundedTail(weights []float64, t, slack float64, cells int) (low, high float64) {
 	total := 0.0
 	for _, w := range weights {
 		total += w
 	}
-	cells := min(boundedCells, boundedWork/len(weights))
 	unit := total / float64(cells)
 	rounded := make([]int, len(weights))
 	down, up := slack, slack
@@ -137,7 +135,8 @@ func boundedTail(weights []float64, t, slack float64) (low, high float64) {
 }
 
 // exactTail returns P(T <= t) by the cheapest method that is exact, and by
-// bounds where none is affordable. Weights must be positive.
+// bounds where none is affordable. Weights must be positive, and t the sum of
+// some of them.
 func exactTail(weights []float64, t float64) flipTail {
 	total := 0.0
 	for _, w := range weights {
@@ -153,7 +152,7 @@ func exactTail(weights []float64, t float64) flipTail {
 		p := enumeratedTail(weights, t, slack)
 		return flipTail{p, p, fmt.Sprintf("exact by enumeration of 2^%d sign patterns", len(weights)), true}
 	}
-	low, high := boundedTail(weights, t, slack)
+	low, high := boundedTail(weights, t, slack, min(boundedCells, boundedWork/len(weights)))
 	return flipTail{low, high, "bounded by dynamic programming", false}
 }
 
@@ -189,7 +188,7 @@ func lattice(weights []float64) (unit float64, multiples []int) {
 		den += k * k
 		cells += multiples[i]
 	}
-	if hi, work := bits.Mul64(uint64(cells), uint64(len(weights))); cells > maxCells || hi > 0 || work > maxWork {
+	if cells > maxCells || cells > maxWork/len(weights) {
 		return 0, nil
 	}
 	unit = num / den

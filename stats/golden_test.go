@@ -2,8 +2,10 @@ package stats
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -147,6 +149,8 @@ func nearInterval(t *testing.T, what string, got *Interval, want []float64) {
 		nearSize(t, what+" high", &got.High, want[1])
 	}
 }
+
+func sprint(args ...any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -320,7 +324,7 @@ func TestClustersMatchStatsmodels(t *testing.T) {
 			got  *float64
 			want float64
 		}{
-			"msb": {r.MeanSquareBetween, c.MSB}, "msw": {r.MeanSquareWithin, c.MSW}, "within": {r.Within, c.MSW},
+			"msb": {r.MeanSquareBetween, c.MSB}, "within": {r.Within, c.MSW},
 			"between": {r.Between, c.Between}, "k": {r.ClusterSize, c.K}, "icc1": {r.ICC1, c.ICC1}, "icc mean": {r.ICCMean, c.ICCMean},
 			"design effect": {r.DesignEffect, 1 + (c.K-1)*c.ICC1},
 		} {

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -33,9 +32,6 @@ func Differences(x, y []float64) ([]float64, error) {
 			continue
 		}
 		d[i] = x[i] - y[i]
-		if math.IsInf(d[i], 0) {
-			return nil, &InputError{"x", i, x[i], fmt.Sprintf("its difference from %v is infinite", y[i])}
-		}
 	}
 	return d, nil
 }

@@ -108,7 +108,11 @@ func badArg(arg, format string, args ...any) error {
 	return &InputError{Arg: arg, Index: -1, Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkFinite refuses NaN and infinities.
+// tooLarge is where sums of squares and cubes of a few million values would
+// overflow.
+const tooLarge = 1e90
+
+// checkFinite refuses NaN, infinities and numbers too large to compute with.
 func checkFinite(arg string, xs []float64) error {
 	for i, x := range xs {
 		switch {
@@ -116,6 +120,8 @@ func checkFinite(arg string, xs []float64) error {
 			return &InputError{arg, i, x, "not a number; leave out what is missing, or say how it is bounded"}
 		case math.IsInf(x, 0):
 			return &InputError{arg, i, x, "infinite; a finite number is needed"}
+		case math.Abs(x) > tooLarge:
+			return &InputError{arg, i, x, fmt.Sprintf("too large to compute with; up to %g is accepted, rescale the data", tooLarge)}
 		}
 	}
 	return nil

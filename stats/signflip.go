@@ -43,9 +43,8 @@ type SignFlipResult struct {
 // underflow is where a float64 starts to lose digits, with some room.
 const underflow = 1e-300
 
-// boundsWidth is how far the upper bound on a p-value may lie above the lower
-// one before simulation is preferred.
-const boundsWidth = 1.05
+// defaultFlips is the number of sign patterns of a Monte Carlo run.
+const defaultFlips = 99_999
 
 // SignFlip tests whether per-unit differences are symmetric about zero, by the
 // permutation test on their mean: under the null hypothesis each unit's two
@@ -54,9 +53,10 @@ const boundsWidth = 1.05
 //
 // Differences on a common lattice (rates over the same number of episodes) are
 // exact at any affordable n, others up to 40 non-zero ones. Beyond, P is
-// enclosed between two bounds (for 50 units typically within 1e-3 of each
-// other, relatively) and the upper one is reported; where the bounds are more
-// than 5% apart, P is simulated. Zeros stay in N and change nothing.
+// enclosed between two bounds (for 50 units within 0.1% of each other, within
+// 1% at 1e-12) and the upper one is reported; where a simulation's standard error would be
+// smaller than the distance between the bounds (hundreds of units), P is
+// simulated. Zeros stay in N and change nothing.
 //
 // Errors: *InputError.
 func SignFlip(differences []float64, opt SignFlipOptions) (SignFlipResult, error) {
@@ -69,6 +69,9 @@ func SignFlip(differences []float64, opt SignFlipOptions) (SignFlipResult, error
 	}
 	if opt.Flips < 0 {
 		return SignFlipResult{}, badArg("flips", "is %d; a positive number is needed (0 means 99,999)", opt.Flips)
+	}
+	if opt.Flips == 0 {
+		opt.Flips = defaultFlips
 	}
 	res := SignFlipResult{Alternative: alt}
 	res.N = len(differences)
@@ -89,7 +92,7 @@ func SignFlip(differences []float64, opt SignFlipOptions) (SignFlipResult, error
 	res.SmallestP = ptr(smallestP(res.NUsed, alt))
 	if !opt.Simulate {
 		tail := sidedTail(alt, plus, minus, func(t float64) flipTail { return exactTail(weights, t) })
-		if tail.High <= boundsWidth*tail.Low {
+		if tail.High-tail.Low <= simulationError(tail.High, alt, opt.Flips) {
 			res.fill(tail)
 			return res, nil
 		}
@@ -147,9 +150,6 @@ func (r *SignFlipResult) fill(tail flipTail) {
 // of the draws, so p is never 0.
 func (r *SignFlipResult) simulate(weights []float64, plus, minus float64, opt SignFlipOptions) {
 	flips := opt.Flips
-	if flips == 0 {
-		flips = 99_999
-	}
 	gen := rand.NewPCG(opt.Seed, streamFlips)
 	slack := roundingNoise * (plus + minus)
 	var few, many int // patterns with as few losses, with as many
@@ -169,17 +169,27 @@ func (r *SignFlipResult) simulate(weights []float64, plus, minus float64, opt Si
 	case TwoSided:
 		count = min(few, many)
 	}
-	p := float64(count+1) / float64(flips+1)
-	share := p
-	sides := 1.0
-	if r.Alternative == TwoSided {
-		sides = 2
-	}
-	r.P = ptr(math.Min(1, sides*p))
-	r.PError = ptr(sides * math.Sqrt(share*(1-share)/float64(flips)))
+	smallest := sidesOf(r.Alternative) / float64(flips+1)
+	r.P = ptr(math.Min(1, float64(count+1)*smallest))
+	r.PError = ptr(simulationError(*r.P, r.Alternative, flips))
 	r.Method += fmt.Sprintf(", Monte Carlo with %d sign patterns, seed %d", flips, opt.Seed)
 	r.warn(MonteCarlo, "p is estimated from %d random sign patterns; its standard error is %.2g and it cannot be below %.2g",
-		flips, *r.PError, sides/float64(flips+1))
+		flips, *r.PError, smallest)
+}
+
+// simulationError is the standard error of a p-value from so many flips; for
+// two sides p is twice a share.
+func simulationError(p float64, alt Alternative, flips int) float64 {
+	sides := sidesOf(alt)
+	share := p / sides
+	return sides * math.Sqrt(share*(1-share)/float64(flips))
+}
+
+func sidesOf(alt Alternative) float64 {
+	if alt == TwoSided {
+		return 2
+	}
+	return 1
 }
 
 // lostWeight returns the sum of weights under one random pattern of signs.

@@ -1,8 +1,0 @@
-package stats
-
-import (
-	"fmt"
-	"strings"
-)
-
-func sprint(args ...any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
