@@ -73,7 +73,7 @@ func BootstrapMean(units []float64, opt BootstrapOptions) (BootstrapResult, erro
 	}
 	if r := opt.Range; r != nil {
 		for i, u := range units {
-			if u < r.Low || u > r.High {
+			if u < r.Low && !sameValue(u, r.Low) || u > r.High && !sameValue(u, r.High) {
 				return BootstrapResult{}, &InputError{"units", i, u, fmt.Sprintf("outside the range %v to %v that was promised", r.Low, r.High)}
 			}
 		}
