@@ -121,30 +121,35 @@ func (p *Part) Record() record.Part {
 // 8-bit non-premultiplied R, G, B, A.
 func PixelSum(img image.Image) [32]byte {
 	b := img.Bounds()
-	buf := make([]byte, 14, 14+4*b.Dx()*b.Dy())
-	copy(buf, "pixels")
-	binary.BigEndian.PutUint32(buf[6:], uint32(b.Dx()))
-	binary.BigEndian.PutUint32(buf[10:], uint32(b.Dy()))
-	if p, ok := img.(*image.Paletted); ok {
-		quads := make([][4]byte, 256)
-		for i, c := range p.Palette {
+	head := append(make([]byte, 0, 14), "pixels"...)
+	head = binary.BigEndian.AppendUint32(head, uint32(b.Dx()))
+	head = binary.BigEndian.AppendUint32(head, uint32(b.Dy()))
+	h := sha256.New()
+	h.Write(head)
+	row := make([]byte, 0, 4*b.Dx())
+	paletted, _ := img.(*image.Paletted)
+	var quads [256][4]byte
+	if paletted != nil {
+		for i, c := range paletted.Palette {
 			quads[i] = quad(c)
 		}
-		for y := b.Min.Y; y < b.Max.Y; y++ {
-			row := p.Pix[p.PixOffset(b.Min.X, y):]
-			for _, i := range row[:b.Dx()] {
-				buf = append(buf, quads[i][:]...)
-			}
-		}
-		return sha256.Sum256(buf)
 	}
 	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			q := quad(img.At(x, y))
-			buf = append(buf, q[:]...)
+		row = row[:0]
+		if paletted != nil {
+			pix := paletted.Pix[paletted.PixOffset(b.Min.X, y):]
+			for _, i := range pix[:b.Dx()] {
+				row = append(row, quads[i][:]...)
+			}
+		} else {
+			for x := b.Min.X; x < b.Max.X; x++ {
+				q := quad(img.At(x, y))
+				row = append(row, q[:]...)
+			}
 		}
+		h.Write(row)
 	}
-	return sha256.Sum256(buf)
+	return [32]byte(h.Sum(nil))
 }
 
 func quad(c color.Color) [4]byte {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ type eyes struct {
 var sharedEyes = &eyes{seen: map[[32]byte]*glimpse{}}
 
 // maxSeen bounds what eyes remember; beyond it they start anew.
-const maxSeen = 4096
+const maxSeen = 1024
 
 // read gathers a prompt from its parts.
 func (e *eyes) read(parts []llm.Part) *prompt {
@@ -72,7 +73,11 @@ func (e *eyes) read(parts []llm.Part) *prompt {
 		if g.where {
 			at = g
 		}
-		p.entries = append(p.entries, g.entries...)
+		if p.entries == nil {
+			p.entries = slices.Clip(g.entries) // mostly all there are; a part's own list stays as it is
+		} else {
+			p.entries = append(p.entries, g.entries...)
+		}
 		p.audit = p.audit || g.judgments
 	}
 	if !found {

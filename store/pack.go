@@ -17,13 +17,17 @@ var (
 	// quick is for small values: it finds repetitions and leaves out entropy
 	// coding, whose tables cost more than the rest of the work and save a
 	// tenth.
-	quick = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithNoEntropyCompression(true)))
+	quick = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithNoEntropyCompression(true), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true)))
 	// thorough is for rows of texts. The next level saves a twentieth and
 	// costs half as much again.
-	thorough = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest)))
+	thorough = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true)))
 
 	unpacker = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked)))
 )
+
+// packWindow is how far back, in bytes, a row's compression looks; rows are
+// mostly shorter. The encoder holds several of them.
+const packWindow = 256 << 10
 
 func must[T any](v T, err error) T {
 	if err != nil {
