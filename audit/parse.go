@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Outcomes of a reply (record.Parsed).
+const (
+	Answered  = "answered"  // every entry has a verdict
+	Partial   = "partial"   // some have
+	Truncated = "truncated" // it ended at the output cap; what was complete counts
+	Refusal   = "refusal"   // no verdict, and the words of one who declines (llm.Refuses)
+	Filtered  = "filtered"  // stopped by the provider's content filter
+	Empty     = "empty"     // no text
+	Unparsed  = "unparsed"  // no verdict, for any other reason
+)
+
+// What Parse can have mended in a judgment, besides the repairs of llm.Extract.
+const (
+	RepairID         = "id"         // brackets, quotes, case, leading zeros or a missing prefix of an id
+	RepairKey        = "key"        // another name for memory_id or is_stale
+	RepairBoolean    = "boolean"    // is_stale given as a word or as 0 or 1
+	RepairConfidence = "confidence" // confidence given as a string
+	RepairKeyed      = "keyed"      // an object keyed by the ids in place of a list
+)
+
+// Parse reads a reply to an audit of the asked names, which differ from each
+// other. There is one verdict for each, in their order.
+//
+// It takes a list of judgments, an object around one, a single judgment, JSON
+// lines and an object keyed by id; see llm.Extract for what may stand around
+// them. An id matches exactly, or else when it resembles a single asked one.
+// An entry is unanswered when no judgment names it, when its verdict is neither
+// a boolean nor a word or digit for one, and when judgments on it contradict
+// each other. A confidence that is no number in [0,1] is nil. The slot in the
+// record is left to the caller.
+func Parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
+	if reply == nil {
+		reply = &llm.Reply{}
+	}
+	r := reader{asked: names{list: asked}}
+	value, repairs, ok := llm.Extract(reply.Text, r.answers)
+	if !ok {
+		// Nothing on the entries asked about; it may still be on others.
+		value, repairs, ok = llm.Extract(reply.Text, judges)
+	}
+	r.answer = make([]answer, len(asked))
+	if ok {
+		r.read(value)
+	}
+
+	verdicts := make([]Verdict, len(asked))
+	parsed := record.Parsed{Repairs: repairs, UnknownIDs: r.unknown}
+	answered := 0
+	for i, a := range r.answer {
+		v := Verdict{ID: asked[i], Status: record.Unanswered}
+		if a.given && !a.conflict {
+			v.Status, v.Confidence, v.Reason = a.status, a.confidence, a.reason
+			v.Repairs = repairs
+			if len(a.repairs) > 0 {
+				v.Repairs = slices.Concat(repairs, a.repairs)
+			}
+		}
+		if v.Status != record.Unanswered {
+			answered++
+		}
+		for _, repair := range v.Repairs[min(len(repairs), len(v.Repairs)):] {
+			if !slices.Contains(parsed.Repairs, repair) {
+				parsed.Repairs = append(slices.Clip(parsed.Repairs), repair)
+			}
+		}
+		verdicts[i] = v
+	}
+	parsed.Outcome = outcome(reply, repairs, answered, len(asked))
+	return verdicts, parsed
+}
+
+func outcome(reply *llm.Reply, repairs []string, answered, asked int) string {
+	switch {
+	case reply.Finish == llm.FinishContentFilter:
+		return Filtered
+	case reply.Finish == llm.FinishLength:
+		return Truncated
+	case answered == asked:
+		return Answered
+	case slices.Contains(repairs, llm.RepairTruncated):
+		return Truncated // cut off, though the provider does not say so
+	case answered > 0:
+		return Partial
+	case strings.TrimSpace(reply.Text) == "":
+		return Empty
+	case llm.Refuses(reply.Text):
+		return Refusal
+	}
+	return Unparsed
+}
+
+// A reader gathers the judgments of one reply.
+type reader struct {
+	asked   names
+	answer  []answer // one for each asked entry
+	unknown int      // judgments on other entries
+}
+
+// An answer is what the judgments on one entry amount to.
+type answer struct {
+	given      bool
+	conflict   bool
+	status     string
+	confidence *float64
+	reason     string
+	repairs    []string
+}
+
+// answers reports whether a value has a judgment on an asked entry.
+func (r *reader) answers(v any) bool {
+	found := false
+	each(v, &r.asked, func(j *judgment) bool {
+		_, _, found = r.asked.find(j.id)
+		return !found
+	})
+	return found
+}
+
+// judges reports whether a value has any judgment.
+func judges(v any) bool {
+	found := false
+	each(v, nil, func(*judgment) bool {
+		found = true
+		return false
+	})
+	return found
+}
+
+func (r *reader) read(v any) {
+	r.asked.next = 0
+	each(v, &r.asked, func(j *judgment) bool {
+		i, mended, ok := r.asked.find(j.id)
+		if !ok {
+			r.unknown++
+			return true
+		}
+		a := j.answer()
+		if mended {
+			a.repairs = append([]string{RepairID}, a.repairs...)
+		}
+		r.answer[i].add(a)
+		return true
+	})
+}
+
+// add takes in a judgment: the first one counts, and any that differs from it
+// leaves the entry unanswered.
+func (a *answer) add(b answer) {
+	switch {
+	case !a.given:
+		*a = b
+	case a.status != b.status:
+		a.conflict = true
+	}
+}

@@ -1,0 +1,74 @@
+package audit
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// Prompt is the default prompt, a template (see llm.ParseTemplate) with the
+// places {{context}}, {{observation}} and {{entries}}. What never changes
+// comes first and what changes with every call last, so that providers' prompt
+// caches work.
+//
+//go:embed prompts/audit.txt
+var Prompt string
+
+// schema is what a reply should follow: every property required and no other
+// allowed, as providers' strict modes ask for.
+var schema = &llm.Schema{Name: "audit", JSON: json.RawMessage(`{
+  "type": "object",
+  "properties": {
+    "judgments": {
+      "type": "array",
+      "items": {
+        "type": "object",
+        "properties": {
+          "memory_id": {"type": "string"},
+          "is_stale": {"type": "boolean"},
+          "confidence": {"type": "number"},
+          "reasoning": {"type": "string"}
+        },
+        "required": ["memory_id", "is_stale", "confidence", "reasoning"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "required": ["judgments"],
+  "additionalProperties": false
+}`)}
+
+// Lines is the default way to write entries: "[id] text", one a line, and
+// pictures behind the line with their id. The further lines of a text are
+// indented, so that no entry can pass for two.
+func Lines(entries []Entry) []llm.Part {
+	var parts []llm.Part
+	var b strings.Builder
+	for i := range entries {
+		b.WriteString("[" + entries[i].ID + "]")
+		for j := range entries[i].Parts {
+			p := &entries[i].Parts[j]
+			if p.IsImage() {
+				b.WriteByte('\n')
+				parts = append(parts, llm.Text(b.String()), *p)
+				b.Reset()
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(indent.Replace(strings.TrimSpace(p.Text())))
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+	}
+	if b.Len() > 0 {
+		parts = append(parts, llm.Text(b.String()))
+	}
+	return parts
+}
+
+var indent = strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\v", "\n    ", "\f", "\n    ", "\u0085", "\n    ", "\u2028", "\n    ", "\u2029", "\n    ")
