@@ -177,18 +177,10 @@ func (x *extraction) read(t *spans, n int) candidate {
 	if !strict {
 		c.mended = true
 		c.value, c.ok = mend(text, &x.repair)
-		if c.ok && isList(c.value) != (text[0] == '[') {
-			c.ok = false // mended into something else than was written
-		}
 	}
 	s := &t.nodes[n]
 	s.strict, s.readable = strict && !truncated, c.ok
 	return c
-}
-
-func isList(v any) bool {
-	_, list := v.([]any)
-	return list
 }
 
 // run tries the values of a run as one; if that does not fit and they are

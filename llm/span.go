@@ -21,7 +21,8 @@ type spans struct {
 	cut      bool   // the text is the rest of a longer one
 	nodes    []span // nodes[0] is the whole text
 	open     []int  // the nodes open at the end of the text, outermost first; open[0] is 0
-	inString bool   // the text ends inside a string
+	inString bool   // the text ends inside a string,
+	stringAt int    // which begins here
 	braces   int    // how many of open are '{'
 }
 
@@ -84,7 +85,7 @@ func findSpans(text string) *spans {
 			}
 			end := stringEnd(text, i, q)
 			if end < 0 {
-				t.inString = true
+				t.inString, t.stringAt = true, i
 				return t
 			}
 			top.done, top.container = int32(end), false
@@ -324,7 +325,7 @@ func (t *spans) lastComplete(level int) int {
 		return 0
 	}
 	object := t.text[s.start] == '{'
-	if level == len(t.open)-1 && !t.inString && (!object || s.colon > 0) {
+	if level == len(t.open)-1 && (!object || s.colon > 0) {
 		if s.done > 0 {
 			return int(s.done)
 		}

@@ -22,21 +22,22 @@ func StripThinking(text string) (rest string, found bool) {
 	return strings.TrimSpace(strings.Join(pieces, "\n")), true
 }
 
-// thinkingTag matches one tag. The alternatives, in order: XML-like tags of
-// many models, Mistral's, Kimi's, OpenThinker's, and the channels of gpt-oss.
-var thinkingTag = regexp.MustCompile(`(?i)` +
+// thinkingTag matches a tag that a text begins with. The alternatives, in order:
+// XML-like tags of many models, Mistral's, Kimi's, OpenThinker's, and the
+// channels of gpt-oss.
+var thinkingTag = regexp.MustCompile(`(?i)^(?:` +
 	`<(?P<close>/?)(?:[a-z]+:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)(?:\s[^<>]*)?>` +
 	`|\[(?P<close>/?)think\]` +
 	`|◁(?P<close>/?)think▷` +
 	`|<\|(?:begin|(?P<close>end))_of_thought\|>` +
-	`|<\|channel\|>(?:analysis|(?P<close>final))<\|message\|>`)
+	`|<\|channel\|>(?:analysis|(?P<close>final))<\|message\|>)`)
+
+// maxTag bounds the length of a tag, in bytes.
+const maxTag = 256
 
 // outsideThinking returns the pieces of text that stand outside thinking,
 // in order.
 func outsideThinking(text string) (pieces []string, found bool) {
-	if !strings.ContainsAny(text, "<[◁") {
-		return []string{text}, false
-	}
 	thinking, from := false, 0
 	for _, tag := range thinkingTags(text) {
 		found = true
@@ -65,14 +66,22 @@ type tag struct {
 // thinkingTags finds the tags that stand outside of JSON strings.
 func thinkingTags(text string) []tag {
 	var tags []tag
-	for _, m := range thinkingTag.FindAllStringSubmatchIndex(text, -1) {
-		t := tag{start: m[0], end: m[1]}
-		for i := 2; i < len(m); i += 2 {
-			if m[i] >= 0 && m[i] < m[i+1] {
+	for i := 0; i < len(text); i++ {
+		if !beginsTag(text[i:]) {
+			continue
+		}
+		m := thinkingTag.FindStringSubmatchIndex(text[i:min(len(text), i+maxTag)])
+		if m == nil {
+			continue
+		}
+		t := tag{start: i, end: i + m[1]}
+		for g := 2; g < len(m); g += 2 {
+			if m[g] < m[g+1] {
 				t.close = true
 			}
 		}
 		tags = append(tags, t)
+		i = t.end - 1
 	}
 	if len(tags) == 0 {
 		return nil
@@ -86,6 +95,19 @@ func thinkingTags(text string) []tag {
 		}
 	}
 	return outside
+}
+
+// beginsTag spares the regular expression, which is slow, most of a text.
+func beginsTag(text string) bool {
+	switch text[0] {
+	case '<':
+		return len(text) > 1 && text[1] != ' '
+	case '[':
+		return len(text) > 1 && strings.IndexByte("tT/", text[1]) >= 0
+	case "◁"[0]:
+		return strings.HasPrefix(text, "◁")
+	}
+	return false
 }
 
 // quotedTags finds the tags inside valid JSON values. No tag is JSON, so such a
@@ -117,9 +139,9 @@ func (q *quotedTags) under(parent int) {
 			continue
 		}
 		for i := next; i < len(q.tags) && q.tags[i].start < end; i++ {
-			// In a value that was cut off, a closing tag is more likely the end
-			// of a draft than the words of a string.
-			if whole || !q.tags[i].close {
+			// In the string that a value was cut off in, a closing tag is more
+			// likely the end of a draft than a word.
+			if !q.tags[i].close || !q.t.inString || q.tags[i].start < q.t.stringAt {
 				q.mark(i)
 			}
 		}

@@ -30,6 +30,7 @@ func TestStripThinking(t *testing.T) {
 		{"no thinking tag", "<thinker>DOWN</thinker>", "<thinker>DOWN</thinker>", false},
 		{"quoted in a valid value", `{"r":"</think>","action":"DOWN"}`, `{"r":"</think>","action":"DOWN"}`, false},
 		{"quoted in a draft", `<think>{"r":"</think>"} so</think>DOWN`, "DOWN", true},
+		{"quoted in a value cut off", `[{"r":"</think>"},{"r":"<think>","s`, `[{"r":"</think>"},{"r":"<think>","s`, false},
 		{"inside a draft broken off", `<think>[{"r":"hm</think>[{"r":"x"}]`, `[{"r":"x"}]`, true},
 		{"inside a draft broken off, then a word", `so {"r":"hm</think>DOWN`, "DOWN", true},
 	} {
