@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -199,7 +200,7 @@ func TestFieldNamesAreDistinct(t *testing.T) {
 	for _, v := range []any{Trial{}, Window{}, Judgment{}, Step{}, Instance{}, MemoryEntry{}, Manifest{}} {
 		seen := map[string]bool{}
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
-			name := f.Tag.Get("json")
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous || name == "" {
 				continue
 			}

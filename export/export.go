@@ -1,0 +1,99 @@
+// Package export writes a finished or a living run for other programs. It is
+// the way out of the data flow: it reads records and says nothing that is not
+// in them. docs/export.md describes every field.
+//
+// It never overwrites a file, and leaves none behind that is not whole.
+package export
+
+import (
+	"iter"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Source is a run to export, such as a *store.Run. Each sequence ends after
+// its first error. Trials and calls come in the plan's order, whatever order
+// they were made in.
+type Source interface {
+	Instances() iter.Seq2[record.Instance, error]
+	Trials() iter.Seq2[*record.Trial, error]
+	Calls() iter.Seq2[*record.Call, error]
+}
+
+// Names of the files that JSONL writes.
+const (
+	InstancesName = "instances.jsonl"
+	TrialsName    = "trials.jsonl"
+	JudgmentsName = "judgments.jsonl"
+	StepsName     = "steps.jsonl"
+	CallsName     = "calls.jsonl"
+)
+
+// JSONL writes a run to dir as five files with a JSON object a line. Parents
+// are made as needed. Latencies stand in calls.jsonl only: all other files are
+// byte-identical for runs of one study with the same outcomes, at any
+// concurrency.
+//
+// It refuses when one of the files exists (the error wraps fs.ErrExist), and
+// writes all of them or none.
+func JSONL(run Source, dir string) error {
+	out, err := newOutput(dir, InstancesName, TrialsName, JudgmentsName, StepsName, CallsName)
+	if err != nil {
+		return err
+	}
+	if err := writeRun(run, out); err != nil {
+		out.abandon()
+		return err
+	}
+	return out.finish()
+}
+
+func writeRun(run Source, out *output) error {
+	l := &line{}
+	for in, err := range run.Instances() {
+		if err != nil {
+			return err
+		}
+		if err := out.write(InstancesName, l.instance(&in)); err != nil {
+			return err
+		}
+	}
+	for t, err := range run.Trials() {
+		if err != nil {
+			return err
+		}
+		if err := writeTrial(t, l, out); err != nil {
+			return err
+		}
+	}
+	for c, err := range run.Calls() {
+		if err != nil {
+			return err
+		}
+		if err := out.write(CallsName, l.call(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTrial writes a trial's lines in the three files that tell of it.
+func writeTrial(t *record.Trial, l *line, out *output) error {
+	if err := out.write(TrialsName, l.trial(t)); err != nil {
+		return err
+	}
+	for i := range t.Windows {
+		w := &t.Windows[i]
+		for k := range w.Judgments {
+			if err := out.write(JudgmentsName, l.judgment(t.Key, w, &w.Judgments[k])); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range t.Steps {
+		if err := out.write(StepsName, l.step(t.Key, &t.Steps[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
