@@ -1,0 +1,159 @@
+package study_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+// runControls runs controls on a study's first seeds.
+func runControls(t *testing.T, seeds int, change func(*study.Study), models ...string) map[string]*record.Trial {
+	t.Helper()
+	s := preset(t, "quick")
+	s.Seeds, s.Models = instance.Seeds(seeds), models
+	change(s)
+	k := newKept()
+	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	return k.trials
+}
+
+func detectionOnly(s *study.Study) { s.Navigation = nil }
+
+// TestFlagEverythingOrNothing shows what the two constant detectors are for:
+// recall and precision alone each make one of them look good.
+func TestFlagEverythingOrNothing(t *testing.T) {
+	for _, tr := range runControls(t, 5, detectionOnly, "ref/always-stale", "ref/never-stale") {
+		c := tr.Counts
+		always := tr.Model == "ref/always-stale"
+		if always && (*c.Recall() != 1 || *c.FPR() != 1) || !always && (*c.Recall() != 0 || *c.FPR() != 0 || c.Precision() != nil || *c.F1() != 0) {
+			t.Errorf("%s: %+v", tr.Model, c)
+		}
+	}
+	outcomes := map[string]int{}
+	for _, tr := range runControls(t, 20, func(s *study.Study) {
+		s.Detection = nil
+		s.Navigation.Strategies = []study.Strategy{study.NoFilter, study.OMCD}
+		s.Regimes = []instance.Regime{instance.L2}
+	}, "ref/always-stale", "ref/never-stale") {
+		outcomes[tr.Model+" "+tr.Strategy+" "+tr.Outcome]++
+		if tr.Strategy == "omcd" && tr.Model == "ref/always-stale" && len(tr.Steps[0].Removed) != 64 {
+			t.Errorf("always-stale left %d entries in view", 64-len(tr.Steps[0].Removed))
+		}
+	}
+	if outcomes["ref/always-stale no-filter death"] == 0 {
+		t.Error("always-stale never dies of the raw memory that it walks by")
+	}
+	if n := outcomes["ref/always-stale omcd success"]; n != 40 {
+		t.Errorf("always-stale reaches the goal %d times of 40 once it has emptied its memory", n)
+	}
+	if n := outcomes["ref/never-stale no-filter success"] + outcomes["ref/never-stale omcd success"]; n != 80 {
+		t.Errorf("never-stale, which does not believe its memory, reaches the goal %d times of 80", n)
+	}
+}
+
+// TestChance shows where chance lies.
+func TestChance(t *testing.T) {
+	var sum record.Counts
+	for _, tr := range runControls(t, 20, detectionOnly, "ref/random") {
+		sum = sum.Plus(tr.Counts)
+	}
+	for what, rate := range map[string]float64{"recall": *sum.Recall(), "false-positive rate": *sum.FPR()} {
+		if math.Abs(rate-0.5) > 0.03 {
+			t.Errorf("the %s of chance is %.3f over %d judgments", what, rate, sum.Judged())
+		}
+	}
+}
+
+// TestFallbackAlone shows what the fallbacks do without a model: always greedy,
+// the agent dies in nearly every lake after about four steps, which looks just
+// like rushing into a hole.
+func TestFallbackAlone(t *testing.T) {
+	deaths, steps, episodes := 0, 0, 0
+	for _, tr := range runControls(t, 200, func(s *study.Study) {
+		s.Detection.Modalities = []string{record.Text}
+		s.Navigation.Strategies = []study.Strategy{study.NoMemory}
+		s.Navigation.Episodes = 1
+		s.Regimes = []instance.Regime{instance.L1}
+	}, "ref/silent") {
+		if tr.Task == record.Detect {
+			if c := tr.Counts; c.Unanswered != 64 || c.TP+c.FP != 0 {
+				t.Errorf("silence is judged %+v", c)
+			}
+			continue
+		}
+		episodes++
+		if tr.Fallbacks() != len(tr.Steps) {
+			t.Errorf("%d of %d steps are fallbacks", tr.Fallbacks(), len(tr.Steps))
+		}
+		if tr.Outcome == record.Death {
+			deaths++
+			steps += len(tr.Steps)
+			if tr.Death.Cause != record.CauseFallback {
+				t.Errorf("cause %s", tr.Death.Cause)
+			}
+		}
+	}
+	rate, mean := float64(deaths)/float64(episodes), float64(steps)/float64(deaths)
+	if rate < 0.93 || rate == 1 || mean < 3.3 || mean > 4.7 {
+		t.Errorf("always greedy dies in %.3f of the lakes after %.1f steps, want about 0.97 and 4", rate, mean)
+	}
+}
+
+// TestMessy would fail if the form of a reply changed what it says: wherever
+// messy answers completely, it scores as the reader does.
+func TestMessy(t *testing.T) {
+	outcomes, repaired := map[string]int{}, 0
+	for _, tr := range runControls(t, 30, func(s *study.Study) {
+		s.Detection.Modalities = []string{record.Text}
+		s.Navigation.Strategies = []study.Strategy{study.NoFilter, study.OMCD}
+		s.Navigation.Episodes = 1
+	}, "ref/messy") {
+		for _, w := range tr.Windows {
+			for _, r := range w.Replies {
+				outcomes[r.Outcome]++
+			}
+			for _, j := range w.Judgments {
+				if j.Verdict != record.Unanswered && (j.Verdict == record.Stale) != j.Truth {
+					t.Fatalf("%v %s: %+v", tr.Spec, w.Replies[0].Slot, j)
+				}
+				if len(j.Repairs) > 0 {
+					repaired++
+				}
+			}
+		}
+		for _, s := range tr.Steps {
+			if s.Fallback {
+				outcomes["fallback "+s.Reply]++
+			}
+		}
+		if tr.Outcome == record.Death && tr.Death.Cause != record.CauseFallback && tr.Regime != "L3" {
+			t.Errorf("%v: died of %s", tr.Spec, tr.Death.Cause)
+		}
+	}
+	for _, want := range []string{"answered", "partial", "truncated", "refusal", "fallback undecided", "fallback truncated"} {
+		if outcomes[want] == 0 {
+			t.Errorf("no reply was %s: %v", want, outcomes)
+		}
+	}
+	if repaired == 0 {
+		t.Error("nothing was repaired")
+	}
+	if strings.Contains(strings.Join(keys(outcomes), " "), "unparsed") {
+		t.Errorf("some replies were not read: %v", outcomes)
+	}
+}
+
+func keys(m map[string]int) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}

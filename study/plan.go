@@ -1,0 +1,104 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Trial is a planned trial: its place in the record, and the strategy behind
+// the name that stands there.
+type Trial struct {
+	record.Spec
+	By Strategy
+}
+
+// Plan lists the study's trials. It goes seed by seed, and within a seed every
+// strategy and model before the next episode, so that a run that stops early is
+// balanced. The order is part of the result: exports follow it.
+func (s *Study) Plan() []Trial {
+	var plan []Trial
+	for _, seed := range s.Seeds {
+		for _, size := range s.Sizes {
+			for _, regime := range s.Regimes {
+				for _, framing := range s.Framings {
+					plan = s.planLake(plan, record.Spec{
+						Seed: seed, Rows: size.Rows, Cols: size.Cols, Regime: string(regime), Framing: framing,
+					})
+				}
+			}
+		}
+	}
+	return plan
+}
+
+// planLake appends the trials on one instance.
+func (s *Study) planLake(plan []Trial, spec record.Spec) []Trial {
+	add := func(by Strategy) {
+		spec.Strategy, spec.Batch = by.Name, by.Batch
+		for _, model := range s.Models {
+			spec.Model = model
+			t := Trial{spec, by}
+			t.Key = s.key(&t)
+			plan = append(plan, t)
+		}
+	}
+	if d := s.Detection; d != nil {
+		spec.Task, spec.Episode = record.Detect, 0
+		for _, spec.Modality = range d.Modalities {
+			for _, by := range d.Detectors {
+				add(by)
+			}
+		}
+	}
+	if n := s.Navigation; n != nil {
+		spec.Task = record.Navigate
+		for _, spec.Modality = range n.Modalities {
+			for spec.Episode = 1; spec.Episode <= n.Episodes; spec.Episode++ {
+				for _, by := range n.Strategies {
+					add(by)
+				}
+			}
+		}
+	}
+	return plan
+}
+
+// key hashes everything that determines a trial. What a study leaves at its
+// default stays out of it, so that a later option does not move older keys.
+func (s *Study) key(t *Trial) string {
+	spec := t.Spec
+	spec.Key = ""
+	content := struct {
+		Spec         record.Spec
+		By           Strategy
+		HoleFraction float64    `json:",omitzero"`
+		Params       llm.Params `json:",omitzero"`
+		Again        bool       `json:",omitzero"`
+		ViewRadius   int        `json:",omitzero"`
+		Strict       bool       `json:",omitzero"`
+	}{spec, t.By, s.HoleFraction, s.Params, s.Again, s.ViewRadius, s.Strict}
+	if content.HoleFraction == instance.DefaultHoleFraction {
+		content.HoleFraction = 0
+	}
+	b, err := json.Marshal(content)
+	if err != nil {
+		panic(fmt.Sprintf("study: a trial does not marshal: %v", err)) // plain data: cannot happen
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Specs returns the records of planned trials.
+func Specs(plan []Trial) []record.Spec {
+	specs := make([]record.Spec, len(plan))
+	for i := range plan {
+		specs[i] = plan[i].Spec
+	}
+	return specs
+}

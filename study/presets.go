@@ -1,0 +1,121 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A preset is a study that ships with the program: the paper's, changed.
+type preset struct {
+	name, about string
+	change      func(s *Study)
+}
+
+// presets are the studies that ship with the program, the default first.
+var presets = []preset{
+	{"paper", "the paper's study: detection from text and pictures, navigation from text (section 4)", func(*Study) {}},
+	{"quick", "the same on 5 seeds with 2 episodes", func(s *Study) {
+		s.Seeds = instance.Seeds(5)
+		s.Navigation.Episodes = 2
+	}},
+	{"vision", "navigation from pictures, 10 seeds with 3 episodes (Table 2)", func(s *Study) {
+		s.Seeds = instance.Seeds(10)
+		s.Detection = nil
+		s.Navigation.Modalities = []string{record.Vision}
+		s.Navigation.Episodes = 3
+	}},
+	{"batch", "detection with 1, 5, 10 and 20 entries a call, L1 from text (Table 5)", func(s *Study) {
+		s.Navigation = nil
+		s.Regimes = []instance.Regime{instance.L1}
+		s.Detection.Modalities = []string{record.Text}
+		s.Detection.Detectors = nil
+		for _, b := range []int{1, 5, 10, 20} {
+			by := OMCD
+			by.Batch = b
+			s.Detection.Detectors = append(s.Detection.Detectors, by)
+		}
+	}},
+	{"score", "detection by a number in [0,1] beside the yes-or-no judgment, L1 from text (Table 4)", func(s *Study) {
+		s.Navigation = nil
+		s.Regimes = []instance.Regime{instance.L1}
+		s.Detection.Modalities = []string{record.Text}
+		s.Detection.Detectors = []Strategy{OMCD, Score}
+	}},
+	{"framing", "three wordings of what the memory is, 10 seeds with 3 episodes, from text", func(s *Study) {
+		s.Seeds = instance.Seeds(10)
+		s.Framings = slices.Clone(Framings)
+		s.Detection.Modalities = []string{record.Text}
+		s.Navigation.Episodes = 3
+	}},
+	{"sizes", "lakes of 8x8, 16x16 and 32x32 cells, 10 seeds with 1 episode, from text", func(s *Study) {
+		s.Seeds = instance.Seeds(10)
+		s.Sizes = []Size{{8, 8}, {16, 16}, {32, 32}}
+		s.Detection.Modalities = []string{record.Text}
+		s.Navigation.Episodes = 1
+	}},
+}
+
+// Presets lists the names of the studies that ship with the program, the
+// default first.
+func Presets() []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.name
+	}
+	return names
+}
+
+// AboutPresets lists the presets with what each is, a line each.
+func AboutPresets() string {
+	var b strings.Builder
+	for _, p := range presets {
+		fmt.Fprintf(&b, "  %-8s %s\n", p.name, p.about)
+	}
+	return b.String()
+}
+
+// DefaultModels are the controls that a preset runs on: a ceiling, a floor and
+// a knob.
+var DefaultModels = []string{
+	"ref/reader",
+	"ref/believer",
+	"ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02",
+}
+
+// Preset returns the study of that name; its error lists what there is.
+func Preset(name string) (*Study, error) {
+	i := slices.IndexFunc(presets, func(p preset) bool { return p.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown study %q; there are %s", name, strings.Join(Presets(), ", "))
+	}
+	s := paperStudy()
+	s.Name = name
+	presets[i].change(s)
+	return s, nil
+}
+
+// paperStudy is the paper's study at its scale (section 4).
+func paperStudy() *Study {
+	return &Study{
+		Models:       slices.Clone(DefaultModels),
+		Seeds:        instance.Seeds(50),
+		Sizes:        []Size{{instance.DefaultSide, instance.DefaultSide}},
+		HoleFraction: instance.DefaultHoleFraction,
+		Regimes:      slices.Clone(instance.Regimes),
+		Framings:     []string{Framings[0]},
+		Detection:    paperDetection(),
+		Navigation:   paperNavigation(),
+	}
+}
+
+func paperDetection() *Detection {
+	return &Detection{Modalities: slices.Clone(Modalities), Detectors: []Strategy{OMCD}}
+}
+
+func paperNavigation() *Navigation {
+	return &Navigation{Modalities: []string{record.Text}, Strategies: slices.Clone(Strategies), Episodes: 5}
+}

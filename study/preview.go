@@ -1,0 +1,75 @@
+package study
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/navigate"
+	"github.com/spatialstale/spatialstale/observe"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Requests returns the requests that one planned trial makes before a model's
+// answers begin to matter: for a detection all of its first window, for an
+// episode the audit before the first step, if there is one, and the first step
+// as it is asked when the audit finds nothing. No model is asked.
+func (s *Study) Requests(t *Trial, prompts Prompts) ([]*llm.Request, error) {
+	var asked sent
+	alone := *s
+	alone.Models = []string{t.Model}
+	r, err := newRunner(&alone, Options{
+		Models:   map[string]llm.Model{t.Model: &asked},
+		Recorder: &asked,
+		Prompts:  prompts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.worlds.get(t)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	in := w.instances[t.Regime]
+	if t.Task == record.Detect {
+		win := in.Windows()[0]
+		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: s.ViewRadius}
+		seen, err := w.scenery.audited(t.Modality, &state)
+		if err != nil {
+			return nil, err
+		}
+		auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+		if _, err := auditor.Audit(ctx, audit.Where{Trial: t.Key}, w.entries, seen); err != nil {
+			return nil, err
+		}
+		return asked.requests, nil
+	}
+	begin := in.Begin()
+	m := navigate.Moment{State: observe.State{Grid: begin, Agent: begin.Start(), Radius: s.ViewRadius}}
+	view, err := r.newViewer(t, w).View(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	e := navigate.Episode{Trial: t.Key, Begin: begin, Observer: &observer{w.scenery, t.Modality}}
+	step, err := r.navigators[navigatorKey{t.Model, t.Modality}].Request(&e, 1, m, view)
+	if err != nil {
+		return nil, err
+	}
+	return append(asked.requests, step), nil
+}
+
+// sent is a model that answers nothing and keeps what it was asked.
+type sent struct{ requests []*llm.Request }
+
+func (s *sent) Generate(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+	s.requests = append(s.requests, req)
+	return &llm.Reply{Finish: llm.FinishStop}, nil
+}
+
+func (s *sent) Call(context.Context, *record.Call) error { return nil }
+
+func (s *sent) Trial(context.Context, *record.Trial) error {
+	return fmt.Errorf("a preview makes no trial")
+}

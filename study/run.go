@@ -1,0 +1,296 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/navigate"
+	"github.com/spatialstale/spatialstale/observe"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Recorder keeps what happens. Its methods are called from many goroutines;
+// an error of theirs ends the run.
+type Recorder interface {
+	llm.Journal
+	// Trial is handed a finished or failed trial, which is not changed after.
+	Trial(ctx context.Context, t *record.Trial) error
+}
+
+// Options are what a run needs beside the study.
+type Options struct {
+	// Models holds a model for each name in the study. Required.
+	Models map[string]llm.Model
+	// Recorder keeps calls and trials. Required.
+	Recorder Recorder
+	// Prompts are the prompt files; nil for those that ship.
+	Prompts Prompts
+	// Concurrency is how many trials are in progress at once; 0 stands for 1.
+	// No result depends on it.
+	Concurrency int
+	// Now tells the time, for latencies only; nil for the machine's clock.
+	Now func() time.Time
+}
+
+// A Summary counts what a run did.
+type Summary struct {
+	Planned, Finished, Failed int
+	FirstError                error // of the failed trials, in plan order; nil when none failed
+}
+
+// Run makes the study's trials in the order of its plan. A trial that fails is
+// recorded as failed and sinks no other; an error that every further call of a
+// model would meet too (a refused credential, an exhausted quota, an unknown
+// model), a failing recorder, and the end of ctx stop the run.
+func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
+	if err := s.Check(); err != nil {
+		return Summary{}, err
+	}
+	r, err := newRunner(s, opts)
+	if err != nil {
+		return Summary{}, err
+	}
+	plan := s.Plan()
+	sum := Summary{Planned: len(plan)}
+	var mu sync.Mutex
+	firstFailed := len(plan)
+	group, ctx := errgroup.WithContext(ctx)
+	next := make(chan int)
+	group.Go(func() error {
+		defer close(next)
+		for i := range plan {
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range max(1, opts.Concurrency) {
+		group.Go(func() error {
+			for i := range next {
+				failure, err := r.trial(ctx, &plan[i])
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				sum.Finished++
+				if failure != nil {
+					sum.Finished--
+					sum.Failed++
+					if i < firstFailed {
+						firstFailed, sum.FirstError = i, failure
+					}
+				}
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	return sum, group.Wait()
+}
+
+// A runner holds what all trials share.
+type runner struct {
+	study      *Study
+	recorder   Recorder
+	worlds     *worlds
+	introduce  map[string]string // framing → the sentence that introduces the memory
+	auditors   map[auditorKey]*audit.Auditor
+	navigators map[navigatorKey]*navigate.Navigator
+}
+
+type auditorKey struct {
+	model, modality, framing string
+	auditor                  Auditor
+	batch                    int
+}
+
+type navigatorKey struct{ model, modality string }
+
+func newRunner(s *Study, opts Options) (*runner, error) {
+	if opts.Prompts == nil {
+		opts.Prompts = DefaultPrompts()
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	r := &runner{
+		study:      s,
+		recorder:   opts.Recorder,
+		worlds:     newWorlds(s, max(1, opts.Concurrency)),
+		introduce:  map[string]string{},
+		auditors:   map[auditorKey]*audit.Auditor{},
+		navigators: map[navigatorKey]*navigate.Navigator{},
+	}
+	for _, f := range s.Framings {
+		r.introduce[f] = opts.Prompts[framingFile(f)]
+	}
+	for _, name := range s.Models {
+		model := opts.Models[name]
+		if model == nil {
+			return nil, fmt.Errorf("study: no model for %s", name)
+		}
+		if err := r.prepare(name, llm.Journaled(model, name, opts.Recorder, opts.Now), opts.Prompts); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// prepare makes a model's navigators and auditors, so that what is wrong with a
+// prompt file shows before the first call.
+func (r *runner) prepare(name string, model llm.Model, prompts Prompts) error {
+	auditor := func(modality string, by Strategy) error {
+		for _, framing := range r.study.Framings {
+			a, err := newAuditor(model, prompts, r.study, modality, framing, by)
+			if err != nil {
+				return err
+			}
+			r.auditors[auditorKey{name, modality, framing, by.Auditor, by.Batch}] = a
+		}
+		return nil
+	}
+	if d := r.study.Detection; d != nil {
+		for _, modality := range d.Modalities {
+			for _, by := range d.Detectors {
+				if err := auditor(modality, by); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	n := r.study.Navigation
+	if n == nil {
+		return nil
+	}
+	for _, modality := range n.Modalities {
+		nav, err := newNavigator(model, prompts, r.study, modality)
+		if err != nil {
+			return err
+		}
+		r.navigators[navigatorKey{name, modality}] = nav
+		for _, by := range n.Strategies {
+			if by.Detects() {
+				if err := auditor(modality, by); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func newAuditor(model llm.Model, prompts Prompts, s *Study, modality, framing string, by Strategy) (*audit.Auditor, error) {
+	mode := audit.Batched
+	if by.Auditor == AuditWholeStore {
+		mode = audit.WholeStore
+	}
+	a, err := audit.New(model, audit.Options{
+		Mode:    mode,
+		Batch:   by.Batch,
+		Prompt:  prompts["audit.txt"],
+		Context: lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts[framingFile(framing)],
+		Write:   writeLines,
+		Again:   s.Again,
+		Params:  s.Params,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("audit.txt: %w", err)
+	}
+	return a, nil
+}
+
+func newNavigator(model llm.Model, prompts Prompts, s *Study, modality string) (*navigate.Navigator, error) {
+	return navigate.New(model, navigate.Options{
+		Prompt: prompts["navigate.txt"],
+		Legend: observe.Legend(modality, s.ViewRadius > 0),
+		Params: s.Params,
+	})
+}
+
+// trial runs one planned trial and records it. The failure is the trial's own;
+// the error is one that ends the run.
+func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
+	rec := &record.Trial{Version: record.Version, Spec: t.Spec}
+	w, err := r.worlds.get(t)
+	if err != nil {
+		return nil, err
+	}
+	switch t.Task {
+	case record.Detect:
+		failure = r.detect(ctx, t, w, rec)
+	default:
+		failure = r.navigate(ctx, t, w, rec)
+	}
+	if failure != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if llm.KindOf(failure).Fatal() || errors.Is(failure, llm.ErrJournal) {
+			return nil, failure
+		}
+		rec.Outcome, rec.Error = record.Failed, failure.Error()
+	}
+	for _, win := range rec.Windows {
+		for i := range win.Judgments {
+			rec.Counts.Add(win.Judgments[i].Truth, win.Judgments[i].Verdict)
+		}
+	}
+	if err := r.recorder.Trial(ctx, rec); err != nil {
+		return nil, err
+	}
+	return failure, nil
+}
+
+// detect audits the whole memory in each window of the instance.
+func (r *runner) detect(ctx context.Context, t *Trial, w *world, rec *record.Trial) error {
+	auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+	in := w.instances[t.Regime]
+	for i, win := range in.Windows() {
+		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}
+		seen, err := w.scenery.audited(t.Modality, &state)
+		if err != nil {
+			return err
+		}
+		res, err := auditor.Audit(ctx, audit.Where{Trial: t.Key, Window: i}, w.entries, seen)
+		if err != nil {
+			return err
+		}
+		rec.Windows = append(rec.Windows, w.window(i, win.Step, &state, res))
+	}
+	rec.Outcome = record.Done
+	return nil
+}
+
+// navigate plays one episode.
+func (r *runner) navigate(ctx context.Context, t *Trial, w *world, rec *record.Trial) error {
+	in := w.instances[t.Regime]
+	e := navigate.Episode{
+		Trial:    t.Key,
+		Begin:    in.Begin(),
+		Events:   w.events[t.Regime],
+		Observer: &observer{w.scenery, t.Modality},
+		Radius:   r.study.ViewRadius,
+		Strict:   r.study.Strict,
+	}
+	if t.By.Memory == MemoryAll {
+		e.Memory = w.memory
+	}
+	v := r.newViewer(t, w)
+	res, err := r.navigators[navigatorKey{t.Model, t.Modality}].Run(ctx, e, v)
+	rec.Windows = v.windows
+	if err != nil {
+		return err
+	}
+	rec.Outcome, rec.Steps, rec.Death = res.Outcome.String(), res.Steps, res.Death
+	return nil
+}

@@ -1,0 +1,138 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Strategy says what becomes of the memory before the navigator sees it
+// (paper, section 3.5), or who audits it in a detection. It is data: the
+// paper's five are named values.
+type Strategy struct {
+	Name    string  `json:"name"`
+	Memory  Memory  `json:"memory"`
+	Auditor Auditor `json:"auditor"`
+	Batch   int     `json:"batch,omitempty"`  // entries a call; batched and score auditors only
+	When    When    `json:"when,omitempty"`   // empty without an auditor
+	Policy  Policy  `json:"policy,omitempty"` // empty without an auditor
+}
+
+// Memory says which entries there are to begin with.
+type Memory string
+
+// The memories of a strategy.
+const (
+	MemoryNone Memory = "none"
+	MemoryAll  Memory = "all"
+)
+
+// Auditor says who judges the entries.
+type Auditor string
+
+// The auditors of a strategy.
+const (
+	AuditNone       Auditor = "none"
+	AuditWholeStore Auditor = "whole-store" // the model, all entries in one call
+	AuditBatched    Auditor = "batched"     // the model, a batch a call
+	AuditScore      Auditor = "score"       // the model, a batch a call, with a number in [0,1] instead of a verdict
+	AuditOracle     Auditor = "oracle"      // the truth
+)
+
+// When says at which decisions the memory is audited.
+type When string
+
+// The moments of an audit.
+const (
+	Once    When = "once"     // before the first step
+	OnEvent When = "on-event" // and at the next decision after every event
+)
+
+// Policy says what becomes of a stale entry.
+type Policy string
+
+// Remove keeps a stale entry out of the view.
+const Remove Policy = "remove"
+
+// DefaultBatch is the paper's B.
+const DefaultBatch = 10
+
+// The paper's strategies.
+var (
+	NoMemory   = Strategy{Name: "no-memory", Memory: MemoryNone, Auditor: AuditNone}
+	NoFilter   = Strategy{Name: "no-filter", Memory: MemoryAll, Auditor: AuditNone}
+	SelfVerify = Strategy{Name: "self-verify", Memory: MemoryAll, Auditor: AuditWholeStore, When: Once, Policy: Remove}
+	OMCD       = Strategy{Name: "omcd", Memory: MemoryAll, Auditor: AuditBatched, Batch: DefaultBatch, When: OnEvent, Policy: Remove}
+	Oracle     = Strategy{Name: "oracle", Memory: MemoryAll, Auditor: AuditOracle, When: OnEvent, Policy: Remove}
+)
+
+// Score is the ablation of appendix D: the model gives each entry a number, and
+// one at or above ScoreThreshold counts as stale. It serves as a detector.
+var Score = Strategy{Name: "score", Memory: MemoryAll, Auditor: AuditScore, Batch: DefaultBatch, When: OnEvent, Policy: Remove}
+
+// ScoreThreshold is the threshold at which a score counts as stale in verdicts
+// and counts: the only one that the paper names. Tables show others beside it,
+// from the scores that are kept.
+const ScoreThreshold = 0.7
+
+// Strategies lists the paper's strategies in its order.
+var Strategies = []Strategy{NoMemory, NoFilter, SelfVerify, OMCD, Oracle}
+
+// named are the strategies that have a name to be chosen by.
+var named = append(slices.Clone(Strategies), Score)
+
+// StrategyNames lists the names that NamedStrategy knows.
+func StrategyNames() []string {
+	names := make([]string, len(named))
+	for i, s := range named {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// NamedStrategy returns the strategy of that name; its error lists what there
+// is.
+func NamedStrategy(name string) (Strategy, error) {
+	for _, s := range named {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Strategy{}, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(StrategyNames(), ", "))
+}
+
+// Detects reports whether a model judges the entries, so that the strategy can
+// serve as a detector.
+func (s Strategy) Detects() bool {
+	return s.Auditor == AuditWholeStore || s.batches()
+}
+
+// batches reports whether the model is asked a batch a call.
+func (s Strategy) batches() bool { return s.Auditor == AuditBatched || s.Auditor == AuditScore }
+
+// Audits reports whether anyone judges the entries.
+func (s Strategy) Audits() bool { return s.Auditor != AuditNone }
+
+func (s Strategy) check() error {
+	switch {
+	case s.Name == "":
+		return fmt.Errorf("a strategy has no name")
+	case s.Memory != MemoryNone && s.Memory != MemoryAll:
+		return fmt.Errorf("strategy %s: unknown memory %q; there are none and all", s.Name, s.Memory)
+	case s.Memory == MemoryNone && s.Audits():
+		return fmt.Errorf("strategy %s: there is no memory to audit", s.Name)
+	case s.batches() && s.Batch < 1:
+		return fmt.Errorf("strategy %s: batch %d; at least one entry a call is needed", s.Name, s.Batch)
+	case !s.batches() && s.Batch != 0:
+		return fmt.Errorf("strategy %s: a batch is for the batched and score auditors only", s.Name)
+	case s.Audits() && s.When != Once && s.When != OnEvent:
+		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)
+	case s.Audits() && s.Policy != Remove:
+		return fmt.Errorf("strategy %s: unknown policy %q; there is remove", s.Name, s.Policy)
+	}
+	switch s.Auditor {
+	case AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle:
+		return nil
+	}
+	return fmt.Errorf("strategy %s: unknown auditor %q; there are none, whole-store, batched, score and oracle", s.Name, s.Auditor)
+}

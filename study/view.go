@@ -1,0 +1,82 @@
+package study
+
+import (
+	"context"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/navigate"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A viewer gives one episode's navigator its memory view under a strategy. It
+// is where an audit's session meets the walk.
+type viewer struct {
+	trial     *Trial
+	world     *world
+	introduce string
+	session   *audit.Session // nil when nothing is audited
+	now       lake.Grid      // for the oracle: the lake at the view being made
+	view      navigate.View  // the latest
+	windows   []record.Window
+}
+
+func (r *runner) newViewer(t *Trial, w *world) *viewer {
+	v := &viewer{trial: t, world: w, introduce: r.introduce[t.Framing]}
+	switch {
+	case t.By.Memory == MemoryNone:
+		v.view = navigate.View{Memory: record.MemoryNone}
+		return v
+	case !t.By.Audits():
+		v.view = navigate.View{Memory: record.MemoryAll, Parts: v.write(w.entries)}
+		return v
+	}
+	var source audit.Source
+	if t.By.Auditor == AuditOracle {
+		source = audit.Labels(func(id string) bool { return w.byID[id].Stale(&v.now) })
+	} else {
+		source = r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+	}
+	when := audit.Once
+	if t.By.When == OnEvent {
+		when = audit.OnEvent
+	}
+	v.session = audit.NewSession(source, w.entries, when, audit.Remove)
+	return v
+}
+
+// View implements navigate.Viewer. The text of a view is made anew only when an
+// audit may have changed it.
+func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, error) {
+	if v.session == nil {
+		return v.view, nil
+	}
+	v.now = m.State.Grid
+	var seen []llm.Part
+	if v.session.Due(m.Changed) {
+		var err error
+		if seen, err = v.world.scenery.audited(v.trial.Modality, &m.State); err != nil {
+			return navigate.View{}, err
+		}
+	}
+	kept, err := v.session.View(ctx, v.trial.Key, seen, m.Changed)
+	if err != nil {
+		return navigate.View{}, err
+	}
+	if kept.Result != nil {
+		v.windows = append(v.windows, v.world.window(len(v.windows), m.Step, &m.State, kept.Result))
+		v.view = navigate.View{Memory: record.MemoryFiltered, Parts: v.write(kept.Entries), Removed: kept.Removed}
+	}
+	return v.view, nil
+}
+
+// write is the memory's place in the prompt: its introduction and the entries'
+// lines.
+func (v *viewer) write(entries []audit.Entry) []llm.Part {
+	intro := llm.Text(v.introduce)
+	if len(entries) == 0 {
+		return []llm.Part{intro, llm.Text("(no entries)\n")}
+	}
+	return append([]llm.Part{intro}, writeLines(entries)...)
+}

@@ -1,0 +1,262 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/memory"
+	"github.com/spatialstale/spatialstale/observe"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A world is a seed's lake at one size, under every regime of the study, with
+// the memory taken of it. It does not change once it is made.
+type world struct {
+	instances map[string]*instance.Instance // by regime
+	events    map[string][]record.Event
+	memory    []memory.Entry
+	entries   []audit.Entry // the memory as the audit takes it
+	byID      map[string]*memory.Entry
+	scenery   *scenery
+}
+
+func newWorld(s *Study, seed int, size Size) (*world, error) {
+	w := &world{
+		instances: map[string]*instance.Instance{},
+		events:    map[string][]record.Event{},
+		byID:      map[string]*memory.Entry{},
+		scenery:   newScenery(),
+	}
+	cfg := instance.Config{Rows: size.Rows, Cols: size.Cols, HoleFraction: s.HoleFraction}
+	for _, regime := range s.Regimes {
+		in, err := instance.New(seed, regime, cfg)
+		if err != nil {
+			return nil, err
+		}
+		w.instances[string(regime)] = in
+		w.events[string(regime)] = events(in)
+		if w.memory == nil {
+			w.memory = memory.Take(seed, &in.Original)
+		}
+	}
+	for i := range w.memory {
+		e := &w.memory[i]
+		w.entries = append(w.entries, audit.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}})
+		w.byID[e.ID] = e
+	}
+	return w, nil
+}
+
+// window records an audit with the truth beside each verdict.
+func (w *world) window(index, step int, state *observe.State, res *audit.Result) record.Window {
+	out := record.Window{
+		Index:     index,
+		Step:      step,
+		Visible:   state.Visible(),
+		Judgments: make([]record.Judgment, len(res.Verdicts)),
+		Replies:   res.Replies,
+	}
+	for i, v := range res.Verdicts {
+		e := w.byID[v.ID]
+		out.Judgments[i] = record.Judgment{
+			MemoryID:   v.ID,
+			Pos:        position(e.Pos),
+			Claim:      string(e.Claim),
+			Truth:      e.Stale(&state.Grid),
+			Verdict:    v.Status,
+			Score:      v.Score,
+			Confidence: v.Confidence,
+			Reason:     v.Reason,
+			Repairs:    v.Repairs,
+		}
+	}
+	return out
+}
+
+// Instances returns the records of the study's instances: seed by seed, size
+// by size, regime by regime.
+func (s *Study) Instances() ([]record.Instance, error) {
+	var out []record.Instance
+	for _, seed := range s.Seeds {
+		for _, size := range s.Sizes {
+			w, err := newWorld(s, seed, size)
+			if err != nil {
+				return nil, err
+			}
+			for _, regime := range s.Regimes {
+				out = append(out, w.record(string(regime)))
+			}
+		}
+	}
+	return out, nil
+}
+
+func (w *world) record(regime string) record.Instance {
+	in := w.instances[regime]
+	final := in.Final()
+	rec := record.Instance{
+		Seed:      in.Seed,
+		Regime:    regime,
+		Rows:      in.Original.Rows(),
+		RowsAfter: final.Rows(),
+		Events:    w.events[regime],
+		Memory:    make([]record.MemoryEntry, len(w.memory)),
+	}
+	for i, e := range w.memory {
+		rec.Memory[i] = record.MemoryEntry{ID: e.ID, Pos: position(e.Pos), Claim: string(e.Claim), Text: e.Text, Visited: e.Visited}
+	}
+	return rec
+}
+
+func events(in *instance.Instance) []record.Event {
+	out := make([]record.Event, len(in.Events))
+	for i, e := range in.Events {
+		out[i].Step = e.Step
+		for _, f := range e.Flips {
+			out[i].Flips = append(out[i].Flips, record.Flip{Pos: position(f.Pos), To: f.Cell().String()})
+		}
+	}
+	return out
+}
+
+func position(p lake.Pos) record.Pos { return record.Pos{p.Row, p.Col} }
+
+// worlds keeps the worlds of the trials in progress. Plans go seed by seed, so
+// a few suffice, and memory does not grow with the number of seeds.
+type worlds struct {
+	study *Study
+	keep  int
+	mu    sync.Mutex
+	known map[worldKey]*worldEntry
+	order []worldKey // oldest first
+}
+
+type worldKey struct {
+	seed int
+	size Size
+}
+
+type worldEntry struct {
+	once  sync.Once
+	world *world
+	err   error
+}
+
+func newWorlds(s *Study, concurrency int) *worlds {
+	return &worlds{study: s, keep: concurrency + 2, known: map[worldKey]*worldEntry{}}
+}
+
+func (ws *worlds) get(t *Trial) (*world, error) {
+	key := worldKey{t.Seed, Size{t.Rows, t.Cols}}
+	ws.mu.Lock()
+	e := ws.known[key]
+	if e == nil {
+		e = &worldEntry{}
+		ws.known[key] = e
+		ws.order = append(ws.order, key)
+		if len(ws.order) > ws.keep {
+			delete(ws.known, ws.order[0])
+			ws.order = ws.order[1:]
+		}
+	}
+	ws.mu.Unlock()
+	e.once.Do(func() { e.world, e.err = newWorld(ws.study, key.seed, key.size) })
+	return e.world, e.err
+}
+
+// scenery renders the states of a world, each once.
+type scenery struct {
+	mu    sync.Mutex
+	parts map[sceneKey]llm.Part
+}
+
+type sceneKey struct {
+	modality string
+	state    observe.State
+}
+
+// maxScenes bounds what a world keeps; beyond it rendering starts anew.
+const maxScenes = 512
+
+func newScenery() *scenery { return &scenery{parts: map[sceneKey]llm.Part{}} }
+
+// look returns a state as a listing or a picture.
+func (s *scenery) look(modality string, state *observe.State) (llm.Part, error) {
+	key := sceneKey{modality, *state}
+	if modality == record.Text && state.Radius == 0 {
+		key.state.Agent = lake.Pos{} // a whole listing does not show the agent
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.parts[key]; ok {
+		return p, nil
+	}
+	p, err := render(modality, state)
+	if err != nil {
+		return p, err
+	}
+	if len(s.parts) >= maxScenes {
+		clear(s.parts)
+	}
+	s.parts[key] = p
+	return p, nil
+}
+
+func render(modality string, state *observe.State) (llm.Part, error) {
+	switch modality {
+	case record.Text:
+		return llm.Text(state.Listing()), nil
+	case record.Vision:
+		img := observe.Render(state, nil)
+		data, err := observe.EncodePNG(img)
+		if err != nil {
+			return llm.Part{}, err
+		}
+		return llm.Image(img, data), nil
+	}
+	return llm.Part{}, fmt.Errorf("unknown modality %q; there are text and vision", modality)
+}
+
+// audited returns a state as an audit sees it: a text says where the agent is,
+// a picture shows it.
+func (s *scenery) audited(modality string, state *observe.State) ([]llm.Part, error) {
+	p, err := s.look(modality, state)
+	if err != nil || modality != record.Text {
+		return []llm.Part{p}, err
+	}
+	return []llm.Part{p, llm.Text(state.Where())}, nil
+}
+
+// observer shows a world to a navigator.
+type observer struct {
+	scenery  *scenery
+	modality string
+}
+
+// Observe implements navigate.Observer.
+func (o *observer) Observe(state *observe.State) ([]llm.Part, error) {
+	p, err := o.scenery.look(o.modality, state)
+	return []llm.Part{p}, err
+}
+
+// lakeWords begin the audit's prompt.
+const lakeWords = "An agent walks on a frozen lake, a grid of cells.\n"
+
+// writeLines writes entries as the paper does, one line each.
+func writeLines(entries []audit.Entry) []llm.Part {
+	var b strings.Builder
+	for i := range entries {
+		e := &entries[i]
+		b.WriteString("[" + e.ID + "] ")
+		for j := range e.Parts {
+			b.WriteString(e.Parts[j].Text())
+		}
+		b.WriteByte('\n')
+	}
+	return []llm.Part{llm.Text(b.String())}
+}
