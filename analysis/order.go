@@ -32,6 +32,15 @@ var strategyNames = map[string]string{
 	"score":       "Score",
 }
 
+// StrategyName returns a strategy's name as the paper writes it, or the name
+// itself when it is none of the paper's.
+func StrategyName(name string) string {
+	if paper, ok := strategyNames[name]; ok {
+		return paper
+	}
+	return name
+}
+
 // An appearance remembers in which order a plan names things.
 type appearance struct {
 	models, regimes, strategies []string

@@ -1,0 +1,295 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/observe"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Story is one trial with the instance it was made on.
+type Story struct {
+	Trial    *record.Trial
+	Instance *record.Instance
+}
+
+// StoryOptions say how a story is written.
+type StoryOptions struct {
+	Color bool // pictures of the lake in colour, for a terminal
+}
+
+// Write tells the trial step by step: what changed, what the agent was shown of
+// its memory, what it did, and what came of it; for a detection, what was
+// judged wrongly or not at all in each window.
+func (s *Story) Write(w io.Writer, opts StoryOptions) error {
+	t := &teller{Story: s, opts: opts, entries: map[record.Pos]*record.MemoryEntry{}}
+	for i := range s.Instance.Memory {
+		e := &s.Instance.Memory[i]
+		t.entries[e.Pos] = e
+	}
+	g, err := lake.Parse(s.Instance.Rows)
+	if err != nil {
+		return fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	}
+	t.original = g
+	after, err := lake.Parse(s.Instance.RowsAfter)
+	if err != nil {
+		return fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	}
+	t.grid = g
+	if len(s.Instance.Events) == 0 {
+		t.grid = after
+	}
+	t.heading()
+	if s.Trial.Task == record.Detect {
+		t.detection()
+	} else {
+		t.episode()
+	}
+	_, err = io.WriteString(w, t.out.String())
+	return err
+}
+
+// A teller writes a story down as the lake changes.
+type teller struct {
+	*Story
+	opts     StoryOptions
+	out      strings.Builder
+	original lake.Grid
+	grid     lake.Grid // as it is at this point of the story
+	entries  map[record.Pos]*record.MemoryEntry
+	window   int // the next one to be told
+}
+
+func (t *teller) say(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
+
+func (t *teller) heading() {
+	s := &t.Trial.Spec
+	t.say("Trial %s: %s, %s, %s, seed %d", s.Key, s.Task, s.Model, s.Regime, s.Seed)
+	if s.Task == record.Navigate {
+		t.say(", %s, episode %d", analysis.StrategyName(s.Strategy), s.Episode)
+	} else {
+		t.say(", %s by %s", s.Modality, analysis.StrategyName(s.Strategy))
+	}
+	if s.Framing != "neutral" {
+		t.say(", framing %s", s.Framing)
+	}
+	t.say("\n\n")
+}
+
+// picture draws the lake with the agent and the route behind it.
+func (t *teller) picture(title string, g *lake.Grid, agent lake.Pos, route []lake.Pos) {
+	t.say("%s\n", title)
+	if t.opts.Color {
+		t.say("%s", observe.ANSI(&observe.State{Grid: *g, Agent: agent}, route))
+		return
+	}
+	on := map[lake.Pos]bool{}
+	for _, p := range route {
+		on[p] = true
+	}
+	for r, row := range g.Rows() {
+		t.say("  ")
+		for c := range row {
+			mark := " "
+			switch p := (lake.Pos{Row: r, Col: c}); {
+			case p == agent:
+				mark = "@"
+			case on[p]:
+				mark = "·"
+			}
+			t.say("%s%c ", mark, row[c])
+		}
+		t.say("\n")
+	}
+}
+
+func (t *teller) episode() {
+	start := t.grid.Start()
+	t.picture("The lake as the agent finds it (@ agent):", &t.grid, start, nil)
+	if lies := t.lies(); len(lies) > 0 && t.Trial.Strategy != "no-memory" {
+		t.say("\nOf its memory, this no longer holds:\n")
+		for _, e := range lies {
+			t.say("  [%s] %s\n", e.ID, e.Text)
+		}
+	}
+	t.say("\n")
+	route := []lake.Pos{start}
+	for i := range t.Trial.Steps {
+		s := &t.Trial.Steps[i]
+		t.changes(s)
+		t.audits(s.T - 1)
+		t.step(s)
+		route = append(route, lake.Pos{Row: s.Next[0], Col: s.Next[1]})
+	}
+	t.ending(route)
+}
+
+// lies lists the entries that the lake, as it is now, makes false.
+func (t *teller) lies() []*record.MemoryEntry {
+	var out []*record.MemoryEntry
+	for i := range t.Instance.Memory {
+		e := &t.Instance.Memory[i]
+		if p := at(e.Pos); t.grid.IsHole(p) != t.original.IsHole(p) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func at(p record.Pos) lake.Pos { return lake.Pos{Row: p[0], Col: p[1]} }
+
+func (t *teller) changes(s *record.Step) {
+	for _, f := range s.Event {
+		t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
+		t.say("      the lake changes: %v becomes %s\n", at(f.Pos), thing(f.To))
+	}
+	for _, f := range s.Dropped {
+		t.say("      a change is dropped: %v would have become %s and done harm at once\n", at(f.Pos), thing(f.To))
+	}
+}
+
+func thing(cell string) string {
+	if cell == lake.Hole.String() {
+		return "a hole"
+	}
+	return "frozen"
+}
+
+// audits tells the audit made after the given number of moves, if there was
+// one.
+func (t *teller) audits(moves int) {
+	for t.window < len(t.Trial.Windows) && t.Trial.Windows[t.window].Step == moves {
+		t.judged(&t.Trial.Windows[t.window], "      ")
+		t.window++
+	}
+}
+
+// judged tells what an audit found, missed and flagged wrongly.
+func (t *teller) judged(w *record.Window, indent string) {
+	var c record.Counts
+	for i := range w.Judgments {
+		c.Add(w.Judgments[i].Truth, w.Judgments[i].Verdict)
+	}
+	t.say("%saudit %d: %d of %d entries flagged; of %d stale ones %d found, %d missed; %d valid ones flagged", indent,
+		w.Index, c.TP+c.FP, c.Judged(), c.TP+c.FN, c.TP, c.FN, c.FP)
+	if c.Unanswered > 0 {
+		t.say("; %d without an answer", c.Unanswered)
+	}
+	t.say("\n")
+	for i := range w.Judgments {
+		j := &w.Judgments[i]
+		words := ""
+		switch {
+		case j.Verdict == record.Unanswered:
+			words = "no answer"
+		case j.Truth && j.Verdict == record.Valid:
+			words = "missed"
+		case !j.Truth && j.Verdict == record.Stale:
+			words = "flagged wrongly"
+		case j.Verdict == record.Stale:
+			words = "found"
+		default:
+			continue
+		}
+		t.say("%s  %-15s [%s] %s", indent, words, j.MemoryID, t.entries[j.Pos].Text)
+		if j.Reason != "" {
+			t.say(" — %q", j.Reason)
+		}
+		t.say("\n")
+	}
+}
+
+func (t *teller) step(s *record.Step) {
+	t.say("%4d  %v %-5s → %v %s", s.T, at(s.Pos), s.Action, at(s.Next), s.Cell)
+	if s.Pos == s.Next {
+		t.say(" (against the edge)")
+	}
+	if s.Fallback {
+		t.say("   fallback: the reply gave no action (%s)", s.Reply)
+	}
+	if e := t.entries[s.Next]; e != nil && s.Memory != record.MemoryNone {
+		truth := "which is true"
+		if t.grid.IsHole(at(s.Next)) != t.original.IsHole(at(s.Next)) {
+			truth = "which is stale"
+		}
+		shown := "its memory says " + e.Claim
+		for _, id := range s.Removed {
+			if id == e.ID {
+				shown = "the audit had removed its entry, " + e.Claim
+			}
+		}
+		t.say("   %s, %s", shown, truth)
+	}
+	t.say("\n")
+}
+
+// endings say in words what a cause of death means.
+var endings = map[string]string{
+	record.CauseStaleShown:     "its memory said SAFE, which was stale, and the entry was in view",
+	record.CauseStaleRemoved:   "the audit had removed the stale entry; it went there all the same",
+	record.CauseWarned:         "a true DANGER entry was in view",
+	record.CauseWarningRemoved: "the audit had removed a true DANGER entry",
+	record.CauseNoMemory:       "it was given no memory",
+	record.CauseFallback:       "the step was the fallback's, not the model's",
+	record.CauseChange:         "the lake changed under it",
+}
+
+func (t *teller) ending(route []lake.Pos) {
+	last := route[len(route)-1]
+	t.say("\n")
+	t.picture("The end (@ agent, · its route):", &t.grid, last, route)
+	t.say("\n")
+	switch t.Trial.Outcome {
+	case record.Success:
+		t.say("Success: it reached the goal after %d steps.\n", len(t.Trial.Steps))
+	case record.Death:
+		d := t.Trial.Death
+		t.say("Death after %d steps: it fell into the hole at %v. Cause %s: %s.\n", len(t.Trial.Steps), at(d.Pos), d.Cause, endings[d.Cause])
+	case record.Timeout:
+		t.say("Timeout: %d steps, and neither goal nor hole.\n", len(t.Trial.Steps))
+	default:
+		t.say("The trial failed: %s\n", t.Trial.Error)
+	}
+	if n := t.Trial.Fallbacks(); n > 0 {
+		t.say("%d of its steps were fallbacks.\n", n)
+	}
+}
+
+func (t *teller) detection() {
+	next := 0
+	for i := range t.Trial.Windows {
+		w := &t.Trial.Windows[i]
+		for ; next < len(t.Instance.Events) && t.Instance.Events[next].Step <= w.Step; next++ {
+			for _, f := range t.Instance.Events[next].Flips {
+				t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
+			}
+		}
+		title := "The lake:"
+		if len(t.Instance.Events) > 0 {
+			title = fmt.Sprintf("The lake after the change at move %d:", w.Step)
+		}
+		t.picture(title, &t.grid, t.grid.Start(), nil)
+		t.say("\n")
+		t.judged(w, "")
+		t.say("\n")
+	}
+	if t.Trial.Outcome == record.Failed {
+		t.say("The trial failed: %s\n", t.Trial.Error)
+		return
+	}
+	c := t.Trial.Counts
+	t.say("Over all audits: %d found, %d missed, %d flagged wrongly, %d rightly left, %d without an answer; F1 %s.\n",
+		c.TP, c.FN, c.FP, c.TN, c.Unanswered, number(c.F1()))
+}
+
+func number(v *float64) string {
+	if v == nil {
+		return "undefined"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
