@@ -1,0 +1,127 @@
+// Command spatialstale runs the SpatialSTALE benchmark and shows what came of
+// it. This package is wiring only: one file a subcommand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	exitDone    = 0
+	exitFailed  = 1 // it could not run
+	exitUsage   = 2
+	exitStopped = 3 // stopped early, or some trials failed
+)
+
+// A stoppedError ends a command that did part of its work.
+type stoppedError struct{ error }
+
+// A usageError is a mistake in the command line.
+type usageError struct{ error }
+
+type cli struct {
+	Run     runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
+	Plan    planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
+	Show    showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
+	Trace   traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
+	Export  exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// An env is what a command touches of the world outside its arguments.
+type env struct {
+	ctx            context.Context
+	stdout, stderr io.Writer
+	now            func() time.Time
+}
+
+const description = `SpatialSTALE measures whether a model notices that its memory of a place no longer holds, and what happens when it acts on it. OMCD audits the memory before acting.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := execute(os.Args[1:], env{ctx, os.Stdout, os.Stderr, time.Now})
+	stop()
+	os.Exit(code)
+}
+
+// execute runs one command line and returns the exit code, having told stderr
+// of any error.
+func execute(args []string, e env) int {
+	err := dispatch(args, e)
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintf(e.stderr, "spatialstale: %v\n", err)
+	var stopped stoppedError
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &stopped):
+		return exitStopped
+	}
+	return exitFailed
+}
+
+// exitRequest carries kong's wish to exit, after --help or --version, out of
+// its parser.
+type exitRequest struct{ code int }
+
+func dispatch(args []string, e env) (err error) {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("spatialstale"),
+		kong.Description(description),
+		kong.Writers(e.stdout, e.stderr),
+		kong.Vars{"version": "spatialstale " + version()},
+		kong.Exit(func(code int) { panic(exitRequest{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(exitRequest); !ok {
+				panic(r)
+			}
+		}
+	}()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return usageError{fmt.Errorf("%w (see spatialstale --help)", err)}
+	}
+	return k.Run(&e)
+}
+
+// version is the module's version and, for a build from a checkout, its commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	if v == "" || v == "(devel)" {
+		return "devel"
+	}
+	return v
+}

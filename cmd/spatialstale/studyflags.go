@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/reference"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+// studyFlags choose a study and change it.
+type studyFlags struct {
+	Study       string       `arg:"" optional:"" default:"paper" help:"Preset or YAML file (docs/studies.md). Presets: paper, quick, vision, batch, score, framing, sizes."`
+	Set         []string     `sep:"none" placeholder:"KEY=VALUE" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
+	Model       []string     `sep:"none" placeholder:"NAME" help:"Model to run, as provider/name; repeat for several. Replaces the study's models."`
+	Seeds       *int         `placeholder:"N" help:"Take the first N of the study's 50 seeds (more than 50 continues the same draw)."`
+	Seed        []int        `placeholder:"SEED" help:"Take this seed; repeat for several."`
+	Regime      []string     `placeholder:"L1,L2,L3" help:"Regimes of change: L1 (spot), L2 (cluster), L3 (online)."`
+	Task        []string     `placeholder:"detect,navigate" help:"Tasks to run."`
+	Modality    []string     `placeholder:"text,vision" help:"How observations are shown, in every task."`
+	Strategy    []string     `placeholder:"omcd,…" help:"Strategies: no-memory, no-filter, self-verify, omcd, oracle, score. Detection takes those that ask a model."`
+	Episodes    *int         `placeholder:"N" help:"Episodes per seed, regime, strategy and model."`
+	Size        []study.Size `placeholder:"ROWSxCOLS" help:"Size of the lake, 4 to 64 cells a side; one number for a square."`
+	Framing     []string     `placeholder:"neutral" help:"How the memory is introduced: neutral, trusted, warned."`
+	Temperature *float64     `placeholder:"T" help:"Sampling temperature; the provider's default unless given."`
+	MaxTokens   *int         `placeholder:"N" help:"Cap on a reply's tokens; the provider's default unless given."`
+	ViewRadius  int          `placeholder:"R" help:"Show only cells within R moves of the agent; 0 shows the whole lake."`
+	Strict      bool         `name:"strict-schedule" help:"Apply every L3 change to the letter, even under the agent."`
+	Again       bool         `help:"Ask once more for verdicts that a reply left out."`
+}
+
+// build returns the study that the flags describe.
+func (f *studyFlags) build() (*study.Study, error) {
+	s, err := f.base()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	for _, setting := range f.Set {
+		if err := s.Set(setting); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if len(f.Model) > 0 {
+		s.Models = f.Model
+	}
+	switch {
+	case f.Seeds != nil && len(f.Seed) > 0:
+		return nil, usageError{errors.New("--seeds takes the first seeds of the study and --seed names them; give one of the two")}
+	case f.Seeds != nil && (*f.Seeds < 1 || *f.Seeds > instance.MaxSeeds):
+		return nil, usageError{fmt.Errorf("--seeds %d: there are 1 to %d", *f.Seeds, instance.MaxSeeds)}
+	case f.Seeds != nil:
+		s.Seeds = instance.Seeds(*f.Seeds)
+	case len(f.Seed) > 0:
+		s.Seeds = f.Seed
+	}
+	if len(f.Regime) > 0 {
+		s.Regimes = nil
+		for _, name := range f.Regime {
+			r, err := instance.ParseRegime(name)
+			if err != nil {
+				return nil, usageError{err}
+			}
+			s.Regimes = append(s.Regimes, r)
+		}
+	}
+	if err := f.chooseTasks(s); err != nil {
+		return nil, usageError{err}
+	}
+	if len(f.Size) > 0 {
+		s.Sizes = f.Size
+	}
+	if len(f.Framing) > 0 {
+		s.Framings = f.Framing
+	}
+	if f.Temperature != nil {
+		s.Params.Temperature = f.Temperature
+	}
+	if f.MaxTokens != nil {
+		s.Params.MaxTokens = f.MaxTokens
+	}
+	if f.ViewRadius != 0 {
+		s.ViewRadius = f.ViewRadius
+	}
+	s.Strict, s.Again = s.Strict || f.Strict, s.Again || f.Again
+	if err := s.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	return s, nil
+}
+
+// base is the study before the flags change it: a file where the name looks
+// like one, a preset otherwise.
+func (f *studyFlags) base() (*study.Study, error) {
+	if strings.ContainsAny(f.Study, "./\\") {
+		return study.ReadFile(f.Study)
+	}
+	s, err := study.Preset(f.Study)
+	if err != nil {
+		return nil, fmt.Errorf("%w; a file's name ends in .yaml", err)
+	}
+	return s, nil
+}
+
+// chooseTasks applies the flags that concern tasks.
+func (f *studyFlags) chooseTasks(s *study.Study) error {
+	for _, task := range f.Task {
+		if task != record.Detect && task != record.Navigate {
+			return fmt.Errorf("unknown task %q; there are %s and %s", task, record.Detect, record.Navigate)
+		}
+	}
+	if len(f.Task) > 0 {
+		if !slices.Contains(f.Task, record.Detect) {
+			s.Detection = nil
+		}
+		if !slices.Contains(f.Task, record.Navigate) {
+			s.Navigation = nil
+		}
+	}
+	var all, detectors []study.Strategy
+	for _, name := range f.Strategy {
+		st, err := study.NamedStrategy(name)
+		if err != nil {
+			return err
+		}
+		all = append(all, st)
+		if st.Detects() {
+			detectors = append(detectors, st)
+		}
+	}
+	if d := s.Detection; d != nil {
+		if len(f.Modality) > 0 {
+			d.Modalities = f.Modality
+		}
+		if len(detectors) > 0 {
+			d.Detectors = detectors
+		}
+	}
+	if n := s.Navigation; n != nil {
+		if len(f.Modality) > 0 {
+			n.Modalities = f.Modality
+		}
+		if len(all) > 0 {
+			n.Strategies = all
+		}
+		if f.Episodes != nil {
+			n.Episodes = *f.Episodes
+		}
+	}
+	return nil
+}
+
+// openModels finds the study's models and gives each its canonical name.
+func openModels(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
+	models := map[string]llm.Model{}
+	var infos []record.ModelInfo
+	for i, name := range s.Models {
+		if !strings.HasPrefix(name, reference.Prefix) {
+			return nil, nil, usageError{fmt.Errorf("unknown model %q; there are\n%s", name, listModels())}
+		}
+		c, err := reference.New(name)
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+		s.Models[i] = c.Name()
+		models[c.Name()] = c
+		infos = append(infos, record.ModelInfo{Name: c.Name(), Control: true, Note: "a built-in control, no language or vision model"})
+	}
+	return models, infos, nil
+}
+
+// listModels lists the models there are, a line each.
+func listModels() string {
+	var b strings.Builder
+	for _, a := range reference.About {
+		fmt.Fprintf(&b, "  %s\n      %s\n", a.Name, a.Note)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
