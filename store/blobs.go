@@ -10,9 +10,9 @@ import (
 )
 
 // Prompt parts and replies are stored in rows of several, because texts that
-// were written together resemble each other: compressed one by one they took
-// twice the space and four times as long. A blob's number is its row's number
-// times blobsPerRow, plus its place in the row.
+// were written together resemble each other: one by one they took twice the
+// space and twice the time. A blob's number is its row's number times
+// blobsPerRow, plus its place in the row.
 const (
 	blobsPerRow = 256
 	bytesPerRow = 64 << 10 // a row is written when it has reached this

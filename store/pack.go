@@ -18,8 +18,7 @@ var (
 	// coding, whose tables cost more than the rest of the work and save a
 	// tenth.
 	quick = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithNoEntropyCompression(true), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true)))
-	// thorough is for rows of texts. The next level saves a twentieth and
-	// costs half as much again.
+	// thorough is for rows of texts, which are long enough for it.
 	thorough = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true)))
 
 	unpacker = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked)))
