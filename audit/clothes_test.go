@@ -116,7 +116,7 @@ var clothes = map[string]func(items []item) string{
 		return strings.NewReplacer(": true", `: 1`, ": false", `: 0`).Replace(list(items))
 	},
 	"short ids": func(items []item) string {
-		return list(rewritten(items, func(it *item) { it.id = strings.TrimLeft(it.id, "mem_0") + "" }))
+		return list(rewritten(items, func(it *item) { it.id = strings.TrimLeft(strings.TrimPrefix(it.id, "mem_"), "0") }))
 	},
 	"bracket ids": func(items []item) string {
 		return list(rewritten(items, func(it *item) { it.id = "[" + strings.ToUpper(it.id) + "]" }))

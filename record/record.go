@@ -76,7 +76,7 @@ type Flip struct {
 
 // MarshalJSON writes [row, column, "H"].
 func (f Flip) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "[%d,%d,%q]", f.Pos[0], f.Pos[1], f.To), nil
+	return json.Marshal([]any{f.Pos[0], f.Pos[1], f.To})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
