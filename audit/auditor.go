@@ -25,13 +25,15 @@ const DefaultBatch = 10
 // Options say how an Auditor asks. The zero value is the paper's batched audit
 // of textual entries.
 type Options struct {
-	Mode    Mode
-	Batch   int                              // entries a call when batched; 0 is DefaultBatch
-	Context string                           // what the entries and the observation are about; goes first
-	Write   func(entries []Entry) []llm.Part // how entries are written, with IDs for ids; nil is Lines
-	Prompt  string                           // a template like the default, Prompt; "" is that one
-	Again   bool                             // ask once more for the entries that a reply left unanswered
-	Params  llm.Params
+	Mode      Mode
+	Batch     int                              // entries a call when batched; 0 is DefaultBatch
+	Score     bool                             // ask for a number in [0,1] in place of a verdict (the paper's appendix D)
+	Threshold float64                          // with Score: an entry is stale from this score on, in (0,1]
+	Context   string                           // what the entries and the observation are about; goes first
+	Write     func(entries []Entry) []llm.Part // how entries are written, with IDs for ids; nil is Lines
+	Prompt    string                           // a template like the default; "" is Prompt, or ScorePrompt with Score
+	Again     bool                             // ask once more for the entries that a reply left unanswered
+	Params    llm.Params
 }
 
 // An Auditor judges entries by asking a model. It is safe for concurrent use
@@ -53,6 +55,8 @@ func New(model llm.Model, options Options) (*Auditor, error) {
 		return nil, fmt.Errorf("audit: unknown mode %d", options.Mode)
 	case options.Batch < 0:
 		return nil, fmt.Errorf("audit: batches of %d entries; a batch has at least 1, and 0 stands for %d", options.Batch, DefaultBatch)
+	case options.Score && !(options.Threshold > 0 && options.Threshold <= 1):
+		return nil, fmt.Errorf("audit: threshold %v; scores lie between 0 and 1, and 0 would make every entry stale", options.Threshold)
 	case options.Batch == 0:
 		options.Batch = DefaultBatch
 	}
@@ -61,6 +65,9 @@ func New(model llm.Model, options Options) (*Auditor, error) {
 	}
 	if options.Prompt == "" {
 		options.Prompt = Prompt
+		if options.Score {
+			options.Prompt = ScorePrompt
+		}
 	}
 	prompt, err := llm.ParseTemplate(options.Prompt, "context", "observation", "entries")
 	if err != nil {
@@ -162,7 +169,7 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 			"observation": c.observation,
 			"entries":     a.options.Write(entries),
 		}),
-		Schema: schema,
+		Schema: a.schema(),
 		Params: a.options.Params,
 	})
 	if err != nil {
@@ -172,8 +179,22 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 	for i := range entries {
 		asked[i] = entries[i].ID
 	}
-	verdicts, parsed := Parse(asked, reply)
+	verdicts, parsed := a.parse(asked, reply)
 	parsed.Slot = c.slot
 	res.Replies = append(res.Replies, parsed)
 	return verdicts, nil
+}
+
+func (a *Auditor) schema() *llm.Schema {
+	if a.options.Score {
+		return scoreSchema
+	}
+	return verdictSchema
+}
+
+func (a *Auditor) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
+	if a.options.Score {
+		return ParseScores(asked, reply, a.options.Threshold)
+	}
+	return Parse(asked, reply)
 }

@@ -24,6 +24,7 @@ type role int
 const (
 	memoryID role = iota
 	isStale
+	score
 	confidence
 	reasoning
 	roles
@@ -45,40 +46,47 @@ var other = map[string]struct {
 }{
 	"memoryid": {memoryID, 1}, "id": {memoryID, 2}, "memid": {memoryID, 3}, "entryid": {memoryID, 4},
 	"isstale": {isStale, 1}, "stale": {isStale, 2}, "verdict": {isStale, 3}, "status": {isStale, 4},
+	"score": {score, 1}, "stalescore": {score, 2}, "stalenessscore": {score, 3}, "staleness": {score, 4}, "probability": {score, 5},
 	"confidence": {confidence, 1},
 	"reasoning":  {reasoning, 1}, "reason": {reasoning, 2}, "explanation": {reasoning, 3}, "rationale": {reasoning, 4},
+}
+
+// A form is the shape of the judgments that were asked for.
+type form struct {
+	verdict   role    // what stands for the verdict: isStale or score
+	threshold float64 // the score from which on an entry is stale
 }
 
 // each calls yield for every judgment in a value, in order, until it returns
 // false. A judgment is an object with an id and a verdict; lists and objects
 // around judgments are looked into. An object that has asked names for keys is
 // a judgment for each of its keys; asked may be nil.
-func each(v any, asked *names, yield func(*judgment) bool) bool {
+func (f form) each(v any, asked *names, yield func(*judgment) bool) bool {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			if !each(v[i], asked, yield) {
+			if !f.each(v[i], asked, yield) {
 				return false
 			}
 		}
 	case llm.Object:
 		if list, ok := v.Get("judgments"); ok && nested(list) {
-			return each(list, asked, yield)
+			return f.each(list, asked, yield)
 		}
-		if j, ok := single(v); ok {
+		if j, ok := f.single(v); ok {
 			return yield(&j)
 		}
 		byID := asked != nil && asked.anyKey(v)
 		for i := range v {
 			if byID {
-				if j, ok := underKey(v[i], asked); ok {
+				if j, ok := f.underKey(v[i], asked); ok {
 					if !yield(&j) {
 						return false
 					}
 					continue
 				}
 			}
-			if nested(v[i].Value) && !each(v[i].Value, asked, yield) {
+			if nested(v[i].Value) && !f.each(v[i].Value, asked, yield) {
 				return false
 			}
 		}
@@ -97,10 +105,10 @@ func nested(v any) bool {
 
 // single reads an object with an id and a verdict. One with two ids that differ
 // is none: it is not known whose verdict it gives.
-func single(o llm.Object) (j judgment, ok bool) {
+func (f form) single(o llm.Object) (j judgment, ok bool) {
 	j.fields = fieldsOf(o)
 	id := &j.fields[memoryID]
-	if !id.given || id.clash || !j.fields[isStale].given {
+	if !id.given || id.clash || !j.fields[f.verdict].given {
 		return judgment{}, false
 	}
 	switch v := id.value.(type) {
@@ -116,12 +124,12 @@ func single(o llm.Object) (j judgment, ok bool) {
 
 // underKey reads a member of an object keyed by id: {"mem_020": true} or
 // {"mem_020": {"is_stale": true}}. A judgment that has an id itself keeps it.
-func underKey(m llm.Member, asked *names) (j judgment, ok bool) {
+func (f form) underKey(m llm.Member, asked *names) (j judgment, ok bool) {
 	j = judgment{id: m.Key, keyed: true}
 	switch v := m.Value.(type) {
 	case llm.Object:
 		j.fields = fieldsOf(v)
-		return j, j.fields[isStale].given && !j.fields[memoryID].given
+		return j, j.fields[f.verdict].given && !j.fields[memoryID].given
 	case []any:
 		return judgment{}, false
 	case bool:
@@ -130,7 +138,7 @@ func underKey(m llm.Member, asked *names) (j judgment, ok bool) {
 			return judgment{}, false // a remark
 		}
 	}
-	j.fields[isStale] = field{value: m.Value, given: true}
+	j.fields[f.verdict] = field{value: m.Value, given: true}
 	return j, true
 }
 
@@ -158,6 +166,8 @@ func roleOf(key string) (role, int) {
 		return memoryID, 0
 	case "is_stale":
 		return isStale, 0
+	case "score":
+		return score, 0
 	case "confidence":
 		return confidence, 0
 	case "reasoning":
@@ -176,30 +186,43 @@ func roleOf(key string) (role, int) {
 }
 
 // answer interprets a judgment.
-func (j *judgment) answer() answer {
+func (f form) answer(j *judgment) answer {
 	a := answer{given: true, status: record.Unanswered}
 	if j.keyed {
 		a.repairs = append(a.repairs, RepairKeyed)
 	}
-	if j.fields[memoryID].rank > 0 || j.fields[isStale].rank > 0 {
+	verdict := &j.fields[f.verdict]
+	if j.fields[memoryID].rank > 0 || verdict.rank > 0 {
 		a.repairs = append(a.repairs, RepairKey)
 	}
-	if f := &j.fields[isStale]; !f.clash {
-		var mended bool
-		a.status, mended = readStatus(f.value)
+	var mended bool
+	switch {
+	case verdict.clash:
+	case f.verdict == score:
+		a.score, mended = readUnit(verdict.value)
+		if mended {
+			a.repairs = append(a.repairs, RepairScore)
+		}
+		if a.score != nil {
+			a.status = record.Valid
+			if *a.score >= f.threshold {
+				a.status = record.Stale
+			}
+		}
+	default:
+		a.status, mended = readStatus(verdict.value)
 		if mended {
 			a.repairs = append(a.repairs, RepairBoolean)
 		}
 	}
-	if f := &j.fields[confidence]; f.given && !f.clash {
-		var mended bool
-		a.confidence, mended = readConfidence(f.value)
+	if c := &j.fields[confidence]; c.given && !c.clash {
+		a.confidence, mended = readUnit(c.value)
 		if mended {
 			a.repairs = append(a.repairs, RepairConfidence)
 		}
 	}
-	if f := &j.fields[reasoning]; !f.clash {
-		a.reason, _ = f.value.(string)
+	if r := &j.fields[reasoning]; !r.clash {
+		a.reason, _ = r.value.(string)
 	}
 	return a
 }
@@ -228,9 +251,9 @@ func readStatus(v any) (status string, mended bool) {
 	return record.Unanswered, false
 }
 
-// readConfidence reads a number in [0,1], also one written as a string; nil for
+// readUnit reads a number in [0,1], also one written as a string; nil for
 // anything else.
-func readConfidence(v any) (value *float64, mended bool) {
+func readUnit(v any) (value *float64, mended bool) {
 	var number string
 	switch v := v.(type) {
 	case json.Number:

@@ -25,6 +25,7 @@ const (
 	RepairKey        = "key"        // another name for memory_id or is_stale
 	RepairBoolean    = "boolean"    // is_stale given as a word or as 0 or 1
 	RepairConfidence = "confidence" // confidence given as a string
+	RepairScore      = "score"      // score given as a string
 	RepairKeyed      = "keyed"      // an object keyed by the ids in place of a list
 )
 
@@ -39,16 +40,27 @@ const (
 // each other. A confidence that is no number in [0,1] is nil. The slot in the
 // record is left to the caller.
 func Parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
+	return form{verdict: isStale}.parse(asked, reply)
+}
+
+// ParseScores reads a reply that gives each entry a score in [0,1], as Parse
+// reads one with verdicts. An entry is stale from the threshold on; one whose
+// score is no number in [0,1] is unanswered.
+func ParseScores(asked []string, reply *llm.Reply, threshold float64) ([]Verdict, record.Parsed) {
+	return form{verdict: score, threshold: threshold}.parse(asked, reply)
+}
+
+func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	if reply == nil {
 		reply = &llm.Reply{}
 	}
-	r := reader{asked: names{list: asked}}
-	value, repairs, ok := llm.Extract(reply.Text, r.answers)
+	r := reader{form: f, asked: names{list: asked}}
+	value, repairs, ok := llm.Extract(reply.Text, r.fits)
 	if !ok {
 		// Nothing on the entries asked about; it may still be on others.
-		value, repairs, ok = llm.Extract(reply.Text, judges)
+		value, repairs, ok = llm.Extract(reply.Text, f.judges)
 	}
-	r.answer = make([]answer, len(asked))
+	r.answers = make([]answer, len(asked))
 	if ok {
 		r.read(value)
 	}
@@ -56,10 +68,10 @@ func Parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	verdicts := make([]Verdict, len(asked))
 	parsed := record.Parsed{Repairs: repairs, UnknownIDs: r.unknown}
 	answered := 0
-	for i, a := range r.answer {
+	for i, a := range r.answers {
 		v := Verdict{ID: asked[i], Status: record.Unanswered}
 		if a.given && !a.conflict {
-			v.Status, v.Confidence, v.Reason = a.status, a.confidence, a.reason
+			v.Status, v.Score, v.Confidence, v.Reason = a.status, a.score, a.confidence, a.reason
 			v.Repairs = repairs
 			if len(a.repairs) > 0 {
 				v.Repairs = slices.Concat(repairs, a.repairs)
@@ -101,8 +113,9 @@ func outcome(reply *llm.Reply, repairs []string, answered, asked int) string {
 
 // A reader gathers the judgments of one reply.
 type reader struct {
+	form
 	asked   names
-	answer  []answer // one for each asked entry
+	answers []answer // one for each asked entry
 	unknown int      // judgments on other entries
 }
 
@@ -111,15 +124,16 @@ type answer struct {
 	given      bool
 	conflict   bool
 	status     string
+	score      *float64
 	confidence *float64
 	reason     string
 	repairs    []string
 }
 
-// answers reports whether a value has a judgment on an asked entry.
-func (r *reader) answers(v any) bool {
+// fits reports whether a value has a judgment on an asked entry.
+func (r *reader) fits(v any) bool {
 	found := false
-	each(v, &r.asked, func(j *judgment) bool {
+	r.each(v, &r.asked, func(j *judgment) bool {
 		_, _, found = r.asked.find(j.id)
 		return !found
 	})
@@ -127,9 +141,9 @@ func (r *reader) answers(v any) bool {
 }
 
 // judges reports whether a value has any judgment.
-func judges(v any) bool {
+func (f form) judges(v any) bool {
 	found := false
-	each(v, nil, func(*judgment) bool {
+	f.each(v, nil, func(*judgment) bool {
 		found = true
 		return false
 	})
@@ -138,17 +152,17 @@ func judges(v any) bool {
 
 func (r *reader) read(v any) {
 	r.asked.next = 0
-	each(v, &r.asked, func(j *judgment) bool {
+	r.each(v, &r.asked, func(j *judgment) bool {
 		i, mended, ok := r.asked.find(j.id)
 		if !ok {
 			r.unknown++
 			return true
 		}
-		a := j.answer()
+		a := r.form.answer(j)
 		if mended {
 			a.repairs = append([]string{RepairID}, a.repairs...)
 		}
-		r.answer[i].add(a)
+		r.answers[i].add(a)
 		return true
 	})
 }
@@ -159,7 +173,11 @@ func (a *answer) add(b answer) {
 	switch {
 	case !a.given:
 		*a = b
-	case a.status != b.status:
+	case a.status != b.status || !equal(a.score, b.score):
 		a.conflict = true
 	}
+}
+
+func equal(a, b *float64) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }

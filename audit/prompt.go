@@ -16,22 +16,28 @@ import (
 //go:embed prompts/audit.txt
 var Prompt string
 
-// schema is what a reply should follow: every property required and no other
+// ScorePrompt is the default prompt when scores are asked for.
+//
+//go:embed prompts/audit-score.txt
+var ScorePrompt string
+
+// The shapes that a reply should follow: every property required and no other
 // allowed, as providers' strict modes ask for.
-var schema = &llm.Schema{Name: "audit", JSON: json.RawMessage(`{
+var (
+	verdictSchema = judgmentSchema("audit", `"is_stale": {"type": "boolean"}, "confidence": {"type": "number"}`, `"is_stale", "confidence"`)
+	scoreSchema   = judgmentSchema("audit_score", `"score": {"type": "number"}`, `"score"`)
+)
+
+func judgmentSchema(name, properties, required string) *llm.Schema {
+	return &llm.Schema{Name: name, JSON: json.RawMessage(`{
   "type": "object",
   "properties": {
     "judgments": {
       "type": "array",
       "items": {
         "type": "object",
-        "properties": {
-          "memory_id": {"type": "string"},
-          "is_stale": {"type": "boolean"},
-          "confidence": {"type": "number"},
-          "reasoning": {"type": "string"}
-        },
-        "required": ["memory_id", "is_stale", "confidence", "reasoning"],
+        "properties": {"memory_id": {"type": "string"}, ` + properties + `, "reasoning": {"type": "string"}},
+        "required": ["memory_id", ` + required + `, "reasoning"],
         "additionalProperties": false
       }
     }
@@ -39,6 +45,7 @@ var schema = &llm.Schema{Name: "audit", JSON: json.RawMessage(`{
   "required": ["judgments"],
   "additionalProperties": false
 }`)}
+}
 
 // Lines is the default way to write entries: "[id] text", one a line, and
 // pictures behind the line with their id. The further lines of a text are

@@ -27,6 +27,10 @@ func newDice(req *llm.Request) *dice {
 // chance is true with probability p, to 53 bits.
 func (d *dice) chance(p float64) bool { return float64(d.pcg.Uint64()>>11) < p*(1<<53) }
 
+// pick draws one of n numbers from 0; the bias for the few that are used is
+// beyond notice.
+func (d *dice) pick(n int) int { return int(d.pcg.Uint64() % uint64(n)) }
+
 // action draws one of the four actions.
 func (d *dice) action() lake.Action { return lake.Actions[d.pcg.Uint64()>>62] }
 
@@ -71,8 +75,22 @@ func (m *mixed) judge(p *prompt, d *dice) []judgment {
 		if out[i].stale {
 			out[i].reason = fmt.Sprintf("%v looks different now", e.pos)
 		}
+		if p.scores {
+			out[i].score = d.score(out[i].stale)
+		}
 	}
 	return out
+}
+
+// score draws a score on the right side of one half: 0.6 to 1.0 for stale, 0.0
+// to 0.4 for valid, in tenths.
+func (d *dice) score(stale bool) *float64 {
+	tenths := d.pick(5)
+	if stale {
+		tenths += 6
+	}
+	score := float64(tenths) / 10
+	return &score
 }
 
 // act draws first whether it slips, then whether it trusts the memory. Both
@@ -111,6 +129,9 @@ func (random) judge(p *prompt, d *dice) []judgment {
 	out := make([]judgment, len(p.entries))
 	for i := range out {
 		out[i] = judgment{stale: d.chance(0.5), confidence: 0.5, reason: "a coin was tossed"}
+		if p.scores {
+			out[i].score = d.score(out[i].stale)
+		}
 	}
 	return out
 }

@@ -16,6 +16,7 @@ const claimDanger = "DANGER"
 // A prompt is what an agent has read.
 type prompt struct {
 	audit   bool // judgments are asked for, not an action
+	scores  bool // judgments with a score in place of a verdict
 	vision  bool // the lake was shown as a picture
 	scene   observe.Scene
 	goal    lake.Pos
@@ -39,6 +40,7 @@ type glimpse struct {
 	goal      lake.Pos
 	entries   []entry
 	judgments bool // the word that asks for an audit
+	scores    bool // the word that asks for scores
 	problem   string
 }
 
@@ -79,6 +81,7 @@ func (e *eyes) read(parts []llm.Part) *prompt {
 			p.entries = append(p.entries, g.entries...)
 		}
 		p.audit = p.audit || g.judgments
+		p.scores = p.scores || g.scores
 	}
 	if !found {
 		p.problem = "I cannot find an observation of the lake in what you sent."
@@ -134,7 +137,7 @@ func readPicture(data []byte) *glimpse {
 }
 
 func readText(text string) *glimpse {
-	g := &glimpse{judgments: strings.Contains(text, `"judgments"`)}
+	g := &glimpse{judgments: strings.Contains(text, `"judgments"`), scores: strings.Contains(text, `"score"`)}
 	listed := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")

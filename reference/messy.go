@@ -14,9 +14,6 @@ import (
 // answers are missing; in all others every answer is the reader's.
 type messy struct{ reader }
 
-// pick draws one of n forms.
-func (d *dice) pick(n int) int { return int(d.pcg.Uint64() % uint64(n)) }
-
 // messyAudits are the forms of an audit's reply.
 var messyAudits = []func(entries []entry, js []judgment, d *dice) *llm.Reply{
 	func(es []entry, js []judgment, _ *dice) *llm.Reply { return said(array(lines(es, js))) },
@@ -129,9 +126,12 @@ func (messy) dressAction(a lake.Action, d *dice) *llm.Reply {
 // lines writes each judgment as an object of its own.
 func lines(entries []entry, js []judgment) []string {
 	out := make([]string, len(js))
-	for i, j := range js {
-		out[i] = fmt.Sprintf(`{"memory_id": %q, "is_stale": %t, "confidence": %s, "reasoning": %q}`,
-			entries[i].id, j.stale, strconv.FormatFloat(j.confidence, 'g', -1, 64), j.reason)
+	for i := range js {
+		verdict := fmt.Sprintf(`"is_stale": %t, "confidence": %s`, js[i].stale, strconv.FormatFloat(js[i].confidence, 'g', -1, 64))
+		if js[i].score != nil {
+			verdict = `"score": ` + strconv.FormatFloat(*js[i].score, 'g', -1, 64)
+		}
+		out[i] = fmt.Sprintf(`{"memory_id": %q, %s, "reasoning": %q}`, entries[i].id, verdict, js[i].reason)
 	}
 	return out
 }
@@ -144,6 +144,10 @@ func flipped(js []judgment) []judgment {
 	for i, j := range js {
 		out[i] = j
 		out[i].stale = !j.stale
+		if j.score != nil {
+			opposite := 1 - *j.score
+			out[i].score = &opposite
+		}
 	}
 	return out
 }

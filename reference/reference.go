@@ -118,7 +118,7 @@ func (c *Control) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, e
 	}
 	var reply *llm.Reply
 	if p.audit {
-		reply = dress.dressJudgments(p.entries, c.agent.judge(p, d), d)
+		reply = dress.dressJudgments(p.entries, p.asked(c.agent.judge(p, d)), d)
 	} else {
 		reply = dress.dressAction(c.agent.act(p, d), d)
 	}
@@ -145,6 +145,25 @@ type judgment struct {
 	stale      bool
 	confidence float64
 	reason     string
+	score      *float64 // where scores are asked for
+}
+
+// asked completes judgments with scores where the prompt asks for them: 1 for
+// stale and 0 for valid, unless the agent has chosen one.
+func (p *prompt) asked(js []judgment) []judgment {
+	for i := range js {
+		switch {
+		case !p.scores:
+			js[i].score = nil
+		case js[i].score == nil:
+			score := 0.
+			if js[i].stale {
+				score = 1
+			}
+			js[i].score = &score
+		}
+	}
+	return js
 }
 
 func formatJudgments(entries []entry, judgments []judgment) string {
@@ -157,10 +176,15 @@ func formatJudgments(entries []entry, judgments []judgment) string {
 		}
 		b.WriteString("\n" + `{"memory_id": `)
 		b.WriteString(strconv.Quote(entries[i].id))
-		b.WriteString(`, "is_stale": `)
-		b.WriteString(strconv.FormatBool(j.stale))
-		b.WriteString(`, "confidence": `)
-		b.WriteString(strconv.FormatFloat(j.confidence, 'g', -1, 64))
+		if j.score != nil {
+			b.WriteString(`, "score": `)
+			b.WriteString(strconv.FormatFloat(*j.score, 'g', -1, 64))
+		} else {
+			b.WriteString(`, "is_stale": `)
+			b.WriteString(strconv.FormatBool(j.stale))
+			b.WriteString(`, "confidence": `)
+			b.WriteString(strconv.FormatFloat(j.confidence, 'g', -1, 64))
+		}
 		b.WriteString(`, "reasoning": `)
 		b.WriteString(strconv.Quote(j.reason))
 		b.WriteString("}")

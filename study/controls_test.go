@@ -71,6 +71,37 @@ func TestChance(t *testing.T) {
 	}
 }
 
+// TestScores runs the score ablation: the scores are kept, the verdicts follow
+// from them at the threshold, and the ceiling is exact under both.
+func TestScores(t *testing.T) {
+	s := preset(t, "score")
+	s.Seeds = s.Seeds[:10]
+	k := newKept()
+	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	atSix := 0
+	for _, tr := range k.trials {
+		for _, j := range tr.Windows[0].Judgments {
+			if (j.Score != nil) != (tr.Strategy == "score") {
+				t.Fatalf("%v: %+v", tr.Spec, j)
+			}
+			if j.Score != nil && (*j.Score >= study.ScoreThreshold) != (j.Verdict == record.Stale) {
+				t.Errorf("score %v is judged %s", *j.Score, j.Verdict)
+			}
+			if j.Score != nil && *j.Score == 0.6 {
+				atSix++
+			}
+		}
+		if f1 := tr.Counts.F1(); tr.Model == "ref/reader" && *f1 != 1 {
+			t.Errorf("the reader scores %v by %s", *f1, tr.Strategy)
+		}
+	}
+	if atSix == 0 {
+		t.Error("the knob gives no score between the thresholds")
+	}
+}
+
 // TestFallbackAlone shows what the fallbacks do without a model: always greedy,
 // the agent dies in nearly every lake after about four steps, which looks just
 // like rushing into a hole.

@@ -20,13 +20,13 @@ import (
 var promptFiles embed.FS
 
 // Prompts are the texts of all prompt files by file name: audit.txt,
-// navigate.txt, and framing-neutral.txt, framing-trusted.txt,
+// audit-score.txt, navigate.txt, and framing-neutral.txt, framing-trusted.txt,
 // framing-warned.txt, which introduce the memory.
 type Prompts map[string]string
 
 // DefaultPrompts returns the prompts that ship with the program.
 func DefaultPrompts() Prompts {
-	p := Prompts{"audit.txt": audit.Prompt, "navigate.txt": navigate.Prompt}
+	p := Prompts{"audit.txt": audit.Prompt, "audit-score.txt": audit.ScorePrompt, "navigate.txt": navigate.Prompt}
 	for _, f := range Framings {
 		name := framingFile(f)
 		text, err := promptFiles.ReadFile("prompts/" + name)

@@ -194,17 +194,23 @@ func newAuditor(model llm.Model, prompts Prompts, s *Study, modality, framing st
 	if by.Auditor == AuditWholeStore {
 		mode = audit.WholeStore
 	}
+	file := "audit.txt"
+	if by.Auditor == AuditScore {
+		file = "audit-score.txt"
+	}
 	a, err := audit.New(model, audit.Options{
-		Mode:    mode,
-		Batch:   by.Batch,
-		Prompt:  prompts["audit.txt"],
-		Context: lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts[framingFile(framing)],
-		Write:   writeLines,
-		Again:   s.Again,
-		Params:  s.Params,
+		Mode:      mode,
+		Batch:     by.Batch,
+		Score:     by.Auditor == AuditScore,
+		Threshold: ScoreThreshold,
+		Prompt:    prompts[file],
+		Context:   lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts[framingFile(framing)],
+		Write:     writeLines,
+		Again:     s.Again,
+		Params:    s.Params,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("audit.txt: %w", err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return a, nil
 }
