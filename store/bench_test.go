@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/record"
@@ -28,7 +29,7 @@ func benchRecords(s *shape) (all []happened, calls, judgments int) {
 }
 
 func writeAll(tb testing.TB, dir string, s *shape, all []happened, withCalls bool) {
-	w, err := Create(dir, record.Manifest{}, s.plan, s.instances, Options{})
+	w, err := Create(dir, record.Manifest{}, slices.Values(s.plan), s.instances, Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,12 +22,12 @@ func TestEachContentIsStoredOnce(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			scribe, err := newScribe(filepath.Join(dir, DatabaseName), s.plan)
+			scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan))
 			if err != nil {
 				t.Fatal(err)
 			}
 			scribe.blobs.known = newRecent[[32]byte, uint64](remembered, nil)
-			w = startWriter(scribe, s.plan, map[string]int{"mm": 2}, Options{Queue: 1, CommitCount: 10, CommitAfter: 1 << 40})
+			w = startWriter(scribe, &outline{ordinals: map[string]int32{"mm": 2}}, Options{Queue: 1, CommitCount: 10, CommitAfter: 1 << 40})
 			var again []*record.Call
 			for round := range 3 {
 				for _, c := range s.calls {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,21 +18,21 @@ const partialName = DatabaseName + ".partial"
 
 // Create makes the folder of a new run, with its plan and instances, and
 // returns a Writer that adds what happens. Parents are made as needed. The
-// plan must not be changed while the Writer is in use; m.Trials is set to its
-// length.
+// plan is gone through twice and must be the same both times; m.Trials is set
+// to its length.
 //
 // The folder may exist but must be empty: a run is never overwritten (the
 // error wraps ErrExists). When Create fails, nothing that it made is left.
-func Create(dir string, m record.Manifest, plan []record.Spec, instances []record.Instance, opts Options) (w *Writer, err error) {
+func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances []record.Instance, opts Options) (w *Writer, err error) {
 	opts, err = opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	ordinals, err := planOrdinals(plan)
+	outline, err := newOutline(plan)
 	if err != nil {
 		return nil, err
 	}
-	m.Trials = len(plan)
+	m.Trials = len(outline.sums)
 	manifest, err := manifestJSON(m)
 	if err != nil {
 		return nil, err
@@ -73,27 +74,15 @@ func Create(dir string, m record.Manifest, plan []record.Spec, instances []recor
 	if err := syncFolder(dir); err != nil {
 		return nil, explain(dir, err)
 	}
-	s, err := newScribe(final, plan)
+	s, err := newScribe(final, len(outline.sums))
 	if err != nil {
 		return nil, err
 	}
-	return startWriter(s, plan, ordinals, opts), nil
-}
-
-func planOrdinals(plan []record.Spec) (map[string]int, error) {
-	ordinals := make(map[string]int, len(plan))
-	for i := range plan {
-		key := plan[i].Key
-		if first, twice := ordinals[key]; twice {
-			return nil, fmt.Errorf("the plan has trial %q twice, as number %d and %d", key, first, i)
-		}
-		ordinals[key] = i
-	}
-	return ordinals, nil
+	return startWriter(s, outline, opts), nil
 }
 
 // fill makes the tables and writes all that is known before the first trial.
-func fill(path string, manifest []byte, plan []record.Spec, instances []record.Instance) (err error) {
+func fill(path string, manifest []byte, plan iter.Seq[record.Spec], instances []record.Instance) (err error) {
 	db, err := connect(path, creating)
 	if err != nil {
 		return err
@@ -115,18 +104,19 @@ func fill(path string, manifest []byte, plan []record.Spec, instances []record.I
 	return db.exec("COMMIT")
 }
 
-func fillPlan(db *database, plan []record.Spec) error {
+func fillPlan(db *database, plan iter.Seq[record.Spec]) error {
 	var insert *sql.Stmt
 	err := db.prepareAll(prepared{&insert, `INSERT INTO trials(ordinal, key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`})
 	if err != nil {
 		return err
 	}
-	for i := range plan {
-		p := &plan[i]
+	i := 0
+	for p := range plan {
 		if _, err := insert.Exec(i, p.Key, p.Task, p.Model, p.Modality, p.Regime, p.Seed, p.Rows, p.Cols, p.Strategy, p.Batch, p.Framing, p.Episode); err != nil {
 			return err
 		}
+		i++
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestCreateRefuses(t *testing.T) {
 			if test.change != nil {
 				test.change(s)
 			}
-			w, err := Create(filepath.Join(root, "runs", "first"), s.manifest, s.plan, s.instances, Options{})
+			w, err := Create(filepath.Join(root, "runs", "first"), s.manifest, slices.Values(s.plan), s.instances, Options{})
 			if err == nil {
 				w.Close()
 				t.Fatal("it was created")
@@ -89,7 +90,7 @@ func TestCreateRefuses(t *testing.T) {
 func TestCreateInAnEmptyFolder(t *testing.T) {
 	s := newSample()
 	dir := t.TempDir()
-	w, err := Create(dir, s.manifest, s.plan, s.instances, Options{})
+	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestPathsWithOddNames(t *testing.T) {
 	s := newSample()
 	for _, name := range []string{"a b", "50%", "what?mode=memory", "x#y", "ä&_pragma=z", "%41"} {
 		dir := filepath.Join(t.TempDir(), name)
-		w, err := Create(dir, record.Manifest{}, s.plan, nil, Options{})
+		w, err := Create(dir, record.Manifest{}, slices.Values(s.plan), nil, Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
@@ -26,7 +27,7 @@ func Example() {
 		{Key: "c01d", Task: record.Detect, Model: "ref/reader", Seed: 4810},
 		{Key: "99e2", Task: record.Detect, Model: "ref/reader", Seed: 7822},
 	}
-	w, err := store.Create(dir, record.Manifest{Program: "v0.1.0"}, plan, nil, store.Options{})
+	w, err := store.Create(dir, record.Manifest{Program: "v0.1.0"}, slices.Values(plan), nil, store.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestLayoutsCarryEveryField(t *testing.T) {
 func TestPlanCarriesEveryField(t *testing.T) {
 	var spec record.Spec
 	fillAll(reflect.ValueOf(&spec).Elem(), new(int))
-	w, err := Create(t.TempDir(), record.Manifest{}, []record.Spec{spec}, nil, Options{})
+	w, err := Create(t.TempDir(), record.Manifest{}, slices.Values([]record.Spec{spec}), nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestOrderDoesNotDependOnConcurrency(t *testing.T) {
 	var want []string
 	for _, workers := range []int{1, 8} {
 		dir := filepath.Join(t.TempDir(), "run")
-		w, err := Create(dir, record.Manifest{}, s.plan, s.instances, Options{Queue: 3, CommitCount: 7})
+		w, err := Create(dir, record.Manifest{}, slices.Values(s.plan), s.instances, Options{Queue: 3, CommitCount: 7})
 		if err != nil {
 			t.Fatal(err)
 		}

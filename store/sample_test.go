@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func (s *sample) call(trial, slot, purpose, reply string, prompt ...record.Part)
 func (s *sample) create(t *testing.T) (*Writer, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "runs", "first")
-	w, err := Create(dir, s.manifest, s.plan, s.instances, Options{})
+	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

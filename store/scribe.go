@@ -14,8 +14,7 @@ import (
 // the calls of each trial and writes those that came between two commits as
 // one row.
 type scribe struct {
-	db   *database
-	plan []record.Spec
+	db *database
 
 	begin, commit, rollback   *sql.Stmt
 	insertCalls, insertResult *sql.Stmt
@@ -37,12 +36,12 @@ type openTrial struct {
 	ids   []uint64        // their prompts
 }
 
-func newScribe(path string, plan []record.Spec) (*scribe, error) {
+func newScribe(path string, trials int) (*scribe, error) {
 	db, err := connect(path, writing)
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	s := &scribe{db: db, plan: plan, open: map[int]*openTrial{}, ended: make([]bool, len(plan)), coder: newEncoder()}
+	s := &scribe{db: db, open: map[int]*openTrial{}, ended: make([]bool, trials), coder: newEncoder()}
 	err = db.prepareAll(
 		prepared{&s.begin, "BEGIN IMMEDIATE"},
 		prepared{&s.commit, "COMMIT"},
@@ -128,7 +127,7 @@ func (s *scribe) write(m message) error {
 	}
 	s.written++
 	if s.ended[m.ordinal] {
-		return fmt.Errorf("trial %s was recorded again after its end", s.plan[m.ordinal].Key)
+		return fmt.Errorf("trial %s was recorded again after its end", m.key())
 	}
 	if m.call != nil {
 		return s.addCall(m.ordinal, m.call, &m.sums)
@@ -144,6 +143,14 @@ func (s *scribe) write(m message) error {
 	s.ended[m.ordinal] = true
 	_, err := s.insertResult.Exec(m.ordinal, m.trial.outcome, m.trial.packed, m.trial.record)
 	return err
+}
+
+// key is that of the trial that the message is about.
+func (m *message) key() string {
+	if m.call != nil {
+		return m.call.Trial
+	}
+	return m.trial.key
 }
 
 // end writes the rows that are being filled and commits.

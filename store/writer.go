@@ -50,8 +50,7 @@ func (o Options) withDefaults() (Options, error) {
 // The first error in writing is final: nothing more is written, and every
 // method reports it from then on.
 type Writer struct {
-	plan     []record.Spec
-	ordinals map[string]int
+	outline *outline
 
 	queue   chan message
 	done    chan struct{} // closed when the scribe has put down its pen
@@ -80,6 +79,7 @@ type callSums struct {
 
 // ended is a trial's packed record.
 type ended struct {
+	key     string
 	outcome string
 	packed  int
 	record  []byte
@@ -88,13 +88,12 @@ type ended struct {
 // ErrClosed is reported by the methods of a Writer that has been closed.
 var ErrClosed = errors.New("the run's store has been closed")
 
-func startWriter(s *scribe, plan []record.Spec, ordinals map[string]int, opts Options) *Writer {
+func startWriter(s *scribe, o *outline, opts Options) *Writer {
 	w := &Writer{
-		plan:     plan,
-		ordinals: ordinals,
-		queue:    make(chan message, opts.Queue),
-		done:     make(chan struct{}),
-		coders:   sync.Pool{New: func() any { return newEncoder() }},
+		outline: o,
+		queue:   make(chan message, opts.Queue),
+		done:    make(chan struct{}),
+		coders:  sync.Pool{New: func() any { return newEncoder() }},
 	}
 	go func() {
 		defer close(w.done)
@@ -110,7 +109,7 @@ func startWriter(s *scribe, plan []record.Spec, ordinals map[string]int, opts Op
 // Two images with equal sums are the same picture, so only the first one's
 // file is kept.
 func (w *Writer) Call(ctx context.Context, call *record.Call) error {
-	ordinal, err := w.ordinal(call.Trial)
+	ordinal, err := w.outline.place(call.Trial)
 	if err != nil {
 		return fmt.Errorf("recording call %s: %w", call.Slot, err)
 	}
@@ -131,16 +130,16 @@ func (w *Writer) Call(ctx context.Context, call *record.Call) error {
 // Trial hands over a trial that has ended, finished or failed. Its calls are
 // committed with it or before it. The trial may be changed afterwards.
 func (w *Writer) Trial(ctx context.Context, t *record.Trial) error {
-	ordinal, err := w.ordinal(t.Key)
+	ordinal, err := w.outline.place(t.Key)
 	if err != nil {
 		return fmt.Errorf("recording a trial: %w", err)
 	}
-	if t.Spec != w.plan[ordinal] {
-		return fmt.Errorf("recording trial %s: it is not the one that was planned under this key: %+v, planned %+v", t.Key, t.Spec, w.plan[ordinal])
+	if !w.outline.planned(ordinal, t.Spec) {
+		return fmt.Errorf("recording trial %s: it is not the one that was planned under this key: %+v", t.Key, t.Spec)
 	}
 	c := w.coders.Get().(*coder)
 	body := encode(c, t, (*coder).trial)
-	e := &ended{outcome: t.Outcome}
+	e := &ended{key: t.Key, outcome: t.Outcome}
 	if e.record, e.packed = pack(quick, nil, body); e.packed == packedRaw {
 		e.record = bytes.Clone(body)
 	}
@@ -180,14 +179,6 @@ func (w *Writer) failed() error {
 		return *err
 	}
 	return nil
-}
-
-func (w *Writer) ordinal(key string) (int, error) {
-	ordinal, ok := w.ordinals[key]
-	if !ok {
-		return 0, fmt.Errorf("%w: %q", ErrNotPlanned, key)
-	}
-	return ordinal, nil
 }
 
 func (w *Writer) hand(ctx context.Context, m message) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,23 +66,23 @@ func TestWhatAWriterRefuses(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	s := newShape(200)
 	dir := filepath.Join(t.TempDir(), "run")
-	if w, err := Create(dir, record.Manifest{}, s.plan, s.instances, Options{}); err != nil {
+	if w, err := Create(dir, record.Manifest{}, slices.Values(s.plan), s.instances, Options{}); err != nil {
 		t.Fatal(err)
 	} else if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	scribe, err := newScribe(filepath.Join(dir, DatabaseName), s.plan)
+	scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := scribe.db.exec("PRAGMA max_page_count = 40"); err != nil { // SQLite takes this for a full disk
 		t.Fatal(err)
 	}
-	ordinals, err := planOrdinals(s.plan)
+	plan, err := newOutline(slices.Values(s.plan))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := startWriter(scribe, s.plan, ordinals, Options{Queue: 2, CommitCount: 50, CommitAfter: 1 << 40})
+	w := startWriter(scribe, plan, Options{Queue: 2, CommitCount: 50, CommitAfter: 1 << 40})
 	var failed []error
 	ctx := context.Background()
 	for i := range s.plan {
@@ -133,7 +134,7 @@ func TestClose(t *testing.T) {
 func TestCloseWhileWorkersWrite(t *testing.T) {
 	s := newShape(40)
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := Create(dir, record.Manifest{}, s.plan, nil, Options{Queue: 1})
+	w, err := Create(dir, record.Manifest{}, slices.Values(s.plan), nil, Options{Queue: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestCloseWhileWorkersWrite(t *testing.T) {
 func TestContext(t *testing.T) {
 	s := newSample()
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := Create(dir, s.manifest, s.plan, s.instances, Options{Queue: 1})
+	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{Queue: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestOptions(t *testing.T) {
 func TestCommitByTime(t *testing.T) {
 	s := newSample()
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := Create(dir, s.manifest, s.plan, s.instances, Options{CommitAfter: 1})
+	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{CommitAfter: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s *Study) Calls() ([]Calls, error) {
 	worlds := newWorlds(s, 1)
 	at := map[group]int{}
 	var out []Calls
-	for _, t := range s.Plan() {
+	for t := range s.Plan() {
 		w, err := worlds.get(&t)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/spatialstale/spatialstale/instance"
 	"github.com/spatialstale/spatialstale/llm"
@@ -18,41 +19,49 @@ type Trial struct {
 	By Strategy
 }
 
-// Plan lists the study's trials. It goes seed by seed, and within a seed every
-// strategy and model before the next episode, so that a run that stops early is
-// balanced. The order is part of the result: exports follow it.
-func (s *Study) Plan() []Trial {
-	var plan []Trial
-	for _, seed := range s.Seeds {
-		for _, size := range s.Sizes {
-			for _, regime := range s.Regimes {
-				for _, framing := range s.Framings {
-					plan = s.planLake(plan, record.Spec{
-						Seed: seed, Rows: size.Rows, Cols: size.Cols, Regime: string(regime), Framing: framing,
-					})
+// Plan lists the study's trials, made as they are asked for: a large plan is
+// never held. It goes seed by seed, and within a seed every strategy and model
+// before the next episode, so that a run that stops early is balanced. The
+// order is part of the result: exports follow it.
+func (s *Study) Plan() iter.Seq[Trial] {
+	return func(yield func(Trial) bool) {
+		for _, seed := range s.Seeds {
+			for _, size := range s.Sizes {
+				for _, regime := range s.Regimes {
+					for _, framing := range s.Framings {
+						spec := record.Spec{Seed: seed, Rows: size.Rows, Cols: size.Cols, Regime: string(regime), Framing: framing}
+						if !s.planLake(spec, yield) {
+							return
+						}
+					}
 				}
 			}
 		}
 	}
-	return plan
 }
 
-// planLake appends the trials on one instance.
-func (s *Study) planLake(plan []Trial, spec record.Spec) []Trial {
-	add := func(by Strategy) {
+// planLake yields the trials on one instance under one framing, and reports
+// whether to go on.
+func (s *Study) planLake(spec record.Spec, yield func(Trial) bool) bool {
+	add := func(by Strategy) bool {
 		spec.Strategy, spec.Batch = by.Name, by.Batch
 		for _, model := range s.Models {
 			spec.Model = model
 			t := Trial{spec, by}
 			t.Key = s.key(&t)
-			plan = append(plan, t)
+			if !yield(t) {
+				return false
+			}
 		}
+		return true
 	}
 	if d := s.Detection; d != nil {
 		spec.Task, spec.Episode = record.Detect, 0
 		for _, spec.Modality = range d.Modalities {
 			for _, by := range d.Detectors {
-				add(by)
+				if !add(by) {
+					return false
+				}
 			}
 		}
 	}
@@ -61,12 +70,26 @@ func (s *Study) planLake(plan []Trial, spec record.Spec) []Trial {
 		for _, spec.Modality = range n.Modalities {
 			for spec.Episode = 1; spec.Episode <= n.Episodes; spec.Episode++ {
 				for _, by := range n.Strategies {
-					add(by)
+					if !add(by) {
+						return false
+					}
 				}
 			}
 		}
 	}
-	return plan
+	return true
+}
+
+// NumTrials returns the length of the plan.
+func (s *Study) NumTrials() int {
+	perLake := 0
+	if d := s.Detection; d != nil {
+		perLake += len(d.Modalities) * len(d.Detectors)
+	}
+	if n := s.Navigation; n != nil {
+		perLake += len(n.Modalities) * len(n.Strategies) * n.Episodes
+	}
+	return len(s.Seeds) * len(s.Sizes) * len(s.Regimes) * len(s.Framings) * perLake * len(s.Models)
 }
 
 // key hashes everything that determines a trial. What a study leaves at its
@@ -94,11 +117,13 @@ func (s *Study) key(t *Trial) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Specs returns the records of planned trials.
-func Specs(plan []Trial) []record.Spec {
-	specs := make([]record.Spec, len(plan))
-	for i := range plan {
-		specs[i] = plan[i].Spec
+// Specs lists the records of the plan's trials.
+func (s *Study) Specs() iter.Seq[record.Spec] {
+	return func(yield func(record.Spec) bool) {
+		for t := range s.Plan() {
+			if !yield(t.Spec) {
+				return
+			}
+		}
 	}
-	return specs
 }

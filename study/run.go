@@ -57,27 +57,32 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	plan := s.Plan()
-	sum := Summary{Planned: len(plan)}
+	sum := Summary{Planned: s.NumTrials()}
 	var mu sync.Mutex
-	firstFailed := len(plan)
+	firstFailed := sum.Planned
 	group, ctx := errgroup.WithContext(ctx)
-	next := make(chan int)
+	type planned struct {
+		ordinal int
+		Trial
+	}
+	next := make(chan planned)
 	group.Go(func() error {
 		defer close(next)
-		for i := range plan {
+		i := 0
+		for t := range s.Plan() {
 			select {
-			case next <- i:
+			case next <- planned{i, t}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			i++
 		}
 		return nil
 	})
 	for range max(1, opts.Concurrency) {
 		group.Go(func() error {
-			for i := range next {
-				failure, err := r.trial(ctx, &plan[i])
+			for t := range next {
+				failure, err := r.trial(ctx, &t.Trial)
 				if err != nil {
 					return err
 				}
@@ -86,8 +91,8 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 				if failure != nil {
 					sum.Finished--
 					sum.Failed++
-					if i < firstFailed {
-						firstFailed, sum.FirstError = i, failure
+					if t.ordinal < firstFailed {
+						firstFailed, sum.FirstError = t.ordinal, failure
 					}
 				}
 				mu.Unlock()

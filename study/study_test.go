@@ -83,7 +83,12 @@ func controls(t testing.TB, s *study.Study) map[string]llm.Model {
 // TestPlan checks the scale of the paper (SPEC 7) and that keys are unique and
 // do not move.
 func TestPlan(t *testing.T) {
-	plan := preset(t, "paper").Plan()
+	plan := slices.Collect(preset(t, "paper").Plan())
+	for _, name := range study.Presets() {
+		if s := preset(t, name); len(slices.Collect(s.Plan())) != s.NumTrials() {
+			t.Errorf("%s: NumTrials says %d", name, s.NumTrials())
+		}
+	}
 	count := map[string]int{}
 	keys := map[string]bool{}
 	for _, p := range plan {
@@ -129,8 +134,8 @@ func TestSameAtAnyConcurrency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan := s.Plan(); sum.Finished != len(plan) || len(k.trials) != len(plan) {
-			t.Fatalf("%d of %d trials finished", sum.Finished, len(plan))
+		if n := s.NumTrials(); sum.Finished != n || len(k.trials) != n {
+			t.Fatalf("%d of %d trials finished", sum.Finished, n)
 		}
 		b, err := json.Marshal([]any{k.trials, k.calls})
 		if err != nil {
@@ -415,7 +420,7 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("sums %v and %v", a, b)
 	}
 	s := preset(t, "quick")
-	plan := s.Plan()
+	plan := slices.Collect(s.Plan())
 	for _, task := range []string{record.Detect, record.Navigate} {
 		i := slices.IndexFunc(plan, func(p study.Trial) bool { return p.Task == task && p.Strategy == "omcd" })
 		requests, err := s.Requests(&plan[i], prompts)

@@ -47,8 +47,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	plan := s.Plan()
-	manifest, err := makeManifest(e, s, infos, prompts, instances, len(plan))
+	manifest, err := makeManifest(e, s, infos, prompts, instances)
 	if err != nil {
 		return err
 	}
@@ -56,17 +55,16 @@ func (c *runCmd) Run(e *env) error {
 	if dir == "" {
 		dir = filepath.Join("runs", s.Name+"-"+e.now().Format("20060102-150405"))
 	}
-	specs := study.Specs(plan)
-	w, err := store.Create(dir, manifest, specs, instances, store.Options{})
+	w, err := store.Create(dir, manifest, s.Specs(), instances, store.Options{})
 	if err != nil {
 		return err
 	}
-	t, err := newTally(w, e, specs, instances)
+	t, err := newTally(w, e, s, instances)
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
 	fmt.Fprintf(e.stderr, "Study %s: %d trials of %s on %s, into %s\n",
-		s.Name, len(plan), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), dir)
+		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), dir)
 	stopProgress := t.showProgress(e.stderr)
 	sum, runErr := study.Run(e.ctx, s, study.Options{
 		Models:      models,
@@ -110,7 +108,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func makeManifest(e *env, s *study.Study, models []record.ModelInfo, prompts study.Prompts, instances []record.Instance, trials int) (record.Manifest, error) {
+func makeManifest(e *env, s *study.Study, models []record.ModelInfo, prompts study.Prompts, instances []record.Instance) (record.Manifest, error) {
 	config, err := json.Marshal(s)
 	if err != nil {
 		return record.Manifest{}, fmt.Errorf("manifest: %w", err)
@@ -124,7 +122,7 @@ func makeManifest(e *env, s *study.Study, models []record.ModelInfo, prompts stu
 		Models:    models,
 		Prompts:   prompts.Sums(),
 		Instances: map[string]string{},
-		Trials:    trials,
+		Trials:    s.NumTrials(),
 	}
 	for i := range instances {
 		in := &instances[i]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/instance"
 	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/memory"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
@@ -255,9 +256,12 @@ func (c *showCmd) showPrompts(w io.Writer, regime instance.Regime) error {
 			return err
 		}
 	}
-	requests, err := s.Requests(&s.Plan()[0], prompts)
-	if err != nil {
-		return err
+	var requests []*llm.Request
+	for t := range s.Plan() { // the first trial stands for all
+		if requests, err = s.Requests(&t, prompts); err != nil {
+			return err
+		}
+		break
 	}
 	for _, req := range requests {
 		fmt.Fprintf(w, "=== %s\n", req.Slot)

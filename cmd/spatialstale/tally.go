@@ -10,6 +10,7 @@ import (
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A tally is the recorder of a run: it passes everything on to the store, and
@@ -26,9 +27,9 @@ type tally struct {
 	failed    int
 }
 
-func newTally(w *store.Writer, e *env, plan []record.Spec, instances []record.Instance) (*tally, error) {
-	t := &tally{Writer: w, now: e.now, total: len(plan), began: e.now(), collector: &analysis.Collector{}}
-	for _, spec := range plan {
+func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
+	t := &tally{Writer: w, now: e.now, total: s.NumTrials(), began: e.now(), collector: &analysis.Collector{}}
+	for spec := range s.Specs() {
 		if err := t.collector.Expect(spec); err != nil {
 			return nil, err
 		}
