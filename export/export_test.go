@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,7 +106,7 @@ func storeSample(t *testing.T, step int) string {
 		plan = append(plan, trial.Spec)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := store.Create(dir, record.Manifest{}, plan, s.instances, store.Options{})
+	w, err := store.Create(dir, record.Manifest{}, slices.Values(plan), s.instances, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
