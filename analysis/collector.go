@@ -1,26 +1,26 @@
 // Package analysis turns the records of a run into measures and tables: how
 // much of the memory is stale, which stale entries a model finds, how its
-// episodes end and how long they last (paper, sections 3.4, 5.2 and 5.3). It
-// stands between record, where producers end, and report, which draws.
+// episodes end, how long they last and what its deaths come from, how it says
+// its answers (paper, sections 3.4, 4 and 5 and appendices D to J). It stands
+// between record, where producers end, and report, which draws.
 //
-// A Collector takes records one by one and keeps a few integers a seed, so
-// that memory does not grow with windows, judgments or steps. Sums are of
-// integers, and means are taken over seeds in ascending order: the same
+// A Collector takes records one by one and keeps a few integers a seed and an
+// instance, so that memory does not grow with windows, judgments or steps. Sums
+// are of integers, and means are taken over seeds in ascending order: the same
 // records give the same bytes in whatever order they come.
 //
 // It refuses to guess. What is undefined (precision without a flag) stays
 // undefined and is left out of means, which say how many seeds they rest on;
 // failed and missing trials are in no denominator and are counted in the
-// notes; contradictory records are errors. It draws nothing, reads no files
-// and calls no model.
+// notes; contradictory records are errors; the paper's figures stand only
+// beside the model that they are of. It draws nothing, reads no files but the
+// lists that it carries, and calls no model.
 package analysis
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
-	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -29,9 +29,12 @@ import (
 // given.
 type Collector struct {
 	plan      appearance
-	instances map[instanceKey]instanceTally
+	instances map[instanceKey]*world
+	rosters   map[digest]*roster
 	detection groups[detectionTally]
 	episodes  groups[episodeTally]
+	replies   map[asked]*replyTally
+	reader    reasonReader
 }
 
 // groups holds a tally for each setting and seed.
@@ -48,55 +51,52 @@ func settingOf(s *record.Spec) setting {
 	return setting{s.Model, s.Modality, s.Regime, s.Strategy, s.Framing, s.Batch, s.Rows, s.Cols}
 }
 
-type instanceKey struct {
-	regime     string
-	rows, cols int
-	seed       int
-}
-
-// An instanceTally is what the regime table needs of an instance; sum tells
-// two different instances of one seed apart.
-type instanceTally struct {
-	stale, thaw int
-	sum         [sha256.Size]byte
-}
-
 // A progress counts one seed's trials of one setting.
 type progress struct {
 	planned, finished, failed int
-	seen                      map[int]struct{} // episodes
-}
-
-// claim marks an episode as added; false when it already was.
-func (p *progress) claim(episode int) bool {
-	if _, ok := p.seen[episode]; ok {
-		return false
-	}
-	if p.seen == nil {
-		p.seen = make(map[int]struct{})
-	}
-	p.seen[episode] = struct{}{}
-	return true
+	expected, seen            episodeSet
 }
 
 // missing returns the planned trials of which there is no record.
 func (p *progress) missing() int { return max(0, p.planned-p.finished-p.failed) }
 
-// A detectionTally holds one seed's detection trials of one setting.
-type detectionTally struct {
-	progress
-	counts   record.Counts
-	answered record.Counts
-	opaque   bool // the judgments behind some unanswered entries are not known
+// lost returns the trials without a result, and all counts all of them.
+func (p *progress) lost() int { return p.failed + p.missing() }
+func (p *progress) all() int  { return p.finished + p.lost() }
+
+// An episodeSet holds numbers of episodes, of which there are few.
+type episodeSet struct {
+	low  uint64 // 0 to 63
+	more map[int]struct{}
+}
+
+// add puts a number into the set; false when it was there already.
+func (s *episodeSet) add(n int) bool {
+	if 0 <= n && n < 64 {
+		fresh := s.low&(1<<n) == 0
+		s.low |= 1 << n
+		return fresh
+	}
+	if _, ok := s.more[n]; ok {
+		return false
+	}
+	if s.more == nil {
+		s.more = make(map[int]struct{})
+	}
+	s.more[n] = struct{}{}
+	return true
 }
 
 // An episodeTally holds one seed's episodes of one setting.
 type episodeTally struct {
 	progress
 	ends      [3]int // episodes by end, in the order of ends
-	steps     [3]int // their steps
+	free      [3]int // of these, the episodes without a fallback
+	steps     [3]int // the steps of all of them
 	fallbacks int
 	dropped   int
+	deaths    deathTally
+	exposure  exposureTally
 }
 
 // The ends of an episode, as indices of an episodeTally.
@@ -111,15 +111,24 @@ var ends = [3]string{record.Success, record.Death, record.Timeout}
 // Expect announces a trial of the plan. The order of announcements fixes the
 // order of models in the tables, and a trial that was announced and never
 // added counts as missing. Without any announcement nothing is missing and
-// models are sorted by name.
+// models are sorted by name. It is an error to announce a trial twice.
 func (c *Collector) Expect(spec record.Spec) error {
 	p, err := c.progressOf(&spec)
 	if err != nil {
 		return err
 	}
+	if !p.expected.add(spec.Episode) {
+		return fmt.Errorf("%s is planned twice, perhaps with a setting that tables cannot tell apart", describe(&spec))
+	}
 	c.plan.add(&spec)
 	p.planned++
 	return nil
+}
+
+// describe names a trial in errors.
+func describe(s *record.Spec) string {
+	return fmt.Sprintf("trial %s (%s, %s, %s, regime %s, seed %d, strategy %s, episode %d)",
+		s.Key, s.Task, s.Model, s.Modality, s.Regime, s.Seed, s.Strategy, s.Episode)
 }
 
 func (c *Collector) progressOf(spec *record.Spec) (*progress, error) {
@@ -149,49 +158,10 @@ func (g *groups[T]) at(spec *record.Spec) *T {
 	return seeds[spec.Seed]
 }
 
-// AddInstance adds an instance for the regime table. Its entry for a cell is
-// stale when the hazard of the original cell differs from that of the cell
-// after all changes (paper, section 3.3). The same instance may come again;
-// another one under the same seed, regime and size is an error.
-func (c *Collector) AddInstance(in record.Instance) error {
-	where := fmt.Sprintf("instance of seed %d, regime %s", in.Seed, in.Regime)
-	before, err := lake.Parse(in.Rows)
-	if err != nil {
-		return fmt.Errorf("%s: rows: %w", where, err)
-	}
-	after, err := lake.Parse(in.RowsAfter)
-	if err != nil {
-		return fmt.Errorf("%s: rows_after: %w", where, err)
-	}
-	if before.NumRows() != after.NumRows() || before.NumCols() != after.NumCols() {
-		return fmt.Errorf("%s: rows is %d×%d and rows_after %d×%d", where, before.NumRows(), before.NumCols(), after.NumRows(), after.NumCols())
-	}
-	tally := instanceTally{sum: sha256.Sum256([]byte(before.String() + "\n\n" + after.String()))}
-	for r := range before.NumRows() {
-		for col := range before.NumCols() {
-			p := lake.Pos{Row: r, Col: col}
-			was, is := before.At(p).Hazard(), after.At(p).Hazard()
-			if was != is {
-				tally.stale++
-			}
-			if is && !was {
-				tally.thaw++
-			}
-		}
-	}
-	key := instanceKey{in.Regime, before.NumRows(), before.NumCols(), in.Seed}
-	if old, ok := c.instances[key]; ok && old != tally {
-		return fmt.Errorf("%s: two different instances of %d×%d", where, key.rows, key.cols)
-	}
-	if c.instances == nil {
-		c.instances = make(map[instanceKey]instanceTally)
-	}
-	c.instances[key] = tally
-	return nil
-}
-
-// AddTrial adds a finished or failed trial. It is an error when the record
-// contradicts itself, is of a newer version, or repeats a trial.
+// AddTrial adds a finished or failed trial. What it says of the memory can be
+// set against the lake only when its instance was added before. It is an error
+// when the record contradicts itself or its instance, is of a newer version, or
+// repeats a trial.
 func (c *Collector) AddTrial(t *record.Trial) error {
 	if t.Version > record.Version {
 		return fmt.Errorf("trial %s was written by a newer program: its record has version %d, this program reads up to %d", t.Key, t.Version, record.Version)
@@ -211,9 +181,15 @@ func (c *Collector) AddTrial(t *record.Trial) error {
 	if err != nil {
 		return err
 	}
-	if !p.claim(t.Episode) {
-		return fmt.Errorf("trial %s: %s in %s, regime %s, seed %d, strategy %s, episode %d was already added, perhaps with a setting that tables cannot tell apart",
-			t.Key, t.Model, t.Modality, t.Regime, t.Seed, t.Strategy, t.Episode)
+	w := c.worldOf(&t.Spec)
+	var followed exposureTally
+	if t.Task == record.Navigate && t.Outcome != record.Failed {
+		if followed, err = follow(t, w); err != nil {
+			return err
+		}
+	}
+	if !p.seen.add(t.Episode) {
+		return fmt.Errorf("%s was already added, perhaps with a setting that tables cannot tell apart", describe(&t.Spec))
 	}
 	if t.Outcome == record.Failed {
 		p.failed++
@@ -221,19 +197,29 @@ func (c *Collector) AddTrial(t *record.Trial) error {
 	}
 	p.finished++
 	if t.Task == record.Detect {
-		d := c.detection.at(&t.Spec)
-		d.counts = d.counts.Plus(t.Counts)
-		d.answered = d.answered.Plus(answered)
-		d.opaque = d.opaque || opaque
-		return nil
+		c.detection.at(&t.Spec).add(t, answered, opaque)
+	} else {
+		c.episodes.at(&t.Spec).add(t, w, followed)
 	}
-	e := c.episodes.at(&t.Spec)
+	c.addReplies(t, w)
+	return nil
+}
+
+// add adds a finished episode and what following it through its lake gave.
+func (e *episodeTally) add(t *record.Trial, w *world, followed exposureTally) {
 	end := slices.Index(ends[:], t.Outcome)
+	fallbacks := t.Fallbacks()
 	e.ends[end]++
 	e.steps[end] += len(t.Steps)
-	e.fallbacks += t.Fallbacks()
+	e.fallbacks += fallbacks
 	e.dropped += t.DroppedFlips()
-	return nil
+	if fallbacks == 0 {
+		e.free[end]++
+	}
+	if end == endDeath {
+		e.deaths.add(t, w)
+	}
+	e.exposure.plus(&followed)
 }
 
 // answeredCounts counts a trial's answered entries only. Unanswered ones are
@@ -258,8 +244,9 @@ func answeredCounts(t *record.Trial) (answered record.Counts, opaque bool, err e
 	return answered, false, nil
 }
 
-// Tables returns every table that has rows: regimes, detection, navigation
-// from text and from images, and the length of episodes.
+// Tables returns the tables that a run ends with, those that have rows:
+// regimes, detection, navigation from text and from images, and the length of
+// episodes.
 func (c *Collector) Tables() []Table {
 	tables := []Table{c.Regimes(), c.Detection()}
 	for _, modality := range c.modalities() {

@@ -15,19 +15,13 @@ type detectionGroup = group[detectionTally]
 // paper; its share stands beside the scores, and scores over answered entries
 // alone are in the data.
 func (c *Collector) Detection() Table {
-	groups := c.detection.sorted(nil, func(x, y setting) int {
-		return cmp.Or(
-			c.plan.compareModels(x.model, y.model),
-			c.plan.compareRegimes(x.regime, y.regime),
-			compareModalities(x.modality, y.modality),
-			c.plan.compareRest(x, y),
-		)
-	})
+	groups := c.detection.sorted(nil, c.byModelRegimeModality)
 	short := c.modelNames()
 	t := Table{
 		ID:    "detection",
 		Title: "Detection: which stale entries are found",
 		Paper: "Figure 3",
+		Need:  "detections: spatialstale run --task detect",
 		About: "The model audits every memory entry against the current observation. Recall: the stale entries it finds; precision: its flags that are right; F1: both in one; FPR: the valid entries it flags.",
 	}
 	fill(&t, detectionColumns(groups, short), groups)
@@ -54,9 +48,19 @@ func counted(g *detectionGroup) record.Counts {
 	return sum
 }
 
-func detectionColumns(groups []*detectionGroup, short map[string]string) []definition[detectionGroup] {
-	allAnswered := !anyGroup(groups, func(g *detectionGroup) bool { return counted(g).Unanswered > 0 })
-	defs := []definition[detectionGroup]{
+// byModelRegimeModality orders tables of detections.
+func (c *Collector) byModelRegimeModality(x, y setting) int {
+	return cmp.Or(
+		c.plan.compareModels(x.model, y.model),
+		c.plan.compareRegimes(x.regime, y.regime),
+		compareModalities(x.modality, y.modality),
+		c.plan.compareRest(x, y),
+	)
+}
+
+// detectionLabels are the label columns that tables of detections share.
+func detectionLabels(groups []*detectionGroup, short map[string]string) []definition[detectionGroup] {
+	return append([]definition[detectionGroup]{
 		{Column{Key: "model", Heading: "model", Kind: Label, Section: true},
 			func(g *detectionGroup) Cell { return modelCell(g.model, short) }},
 		{Column{Key: "regime", Heading: "regime", Kind: Label},
@@ -65,16 +69,27 @@ func detectionColumns(groups []*detectionGroup, short map[string]string) []defin
 			func(g *detectionGroup) Cell { return Cell{Label: g.modality} }},
 		{Column{Key: "detector", Heading: "detector", Kind: Label},
 			func(g *detectionGroup) Cell { return strategyCell(g.strategy) }},
-	}
-	defs = append(defs, settingColumns(groups)...)
-	defs = append(defs, progressColumns(
-		Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count},
+	}, settingColumns(groups)...)
+}
+
+// finishedSeeds is the column that says how many seeds a score rests on.
+func finishedSeeds() []definition[detectionGroup] {
+	return progressColumns(
+		Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count, Priority: 3},
 		func(d *detectionTally) Cell { return Cell{Count: min(d.finished, 1), Of: 1} },
 		progressOfDetection,
-	)...)
+	)
+}
+
+func detectionColumns(groups []*detectionGroup, short map[string]string) []definition[detectionGroup] {
+	allAnswered := !anyGroup(groups, func(g *detectionGroup) bool { return counted(g).Unanswered > 0 })
+	paper := paperColumn(groups, "paper_f1", "paper’s F1", "", "share", "batch-f1")
+	paper.Priority = 2
+	defs := append(detectionLabels(groups, short), finishedSeeds()...)
 	return append(defs, []definition[detectionGroup]{
 		{Column{Key: "f1", Heading: "F1", Unit: "share", Kind: Mean, Decimals: 3},
 			scoreOver(record.Counts.F1)},
+		paper,
 		{Column{Key: "precision", Heading: "precision", Unit: "share", Kind: Mean, Decimals: 3},
 			scoreOver(record.Counts.Precision)},
 		{Column{Key: "recall", Heading: "recall=TPR", Unit: "share", Kind: Mean, Decimals: 3},
@@ -82,10 +97,7 @@ func detectionColumns(groups []*detectionGroup, short map[string]string) []defin
 		{Column{Key: "fpr", Heading: "FPR", Unit: "share", Kind: Mean, Decimals: 3, Brief: true},
 			scoreOver(record.Counts.FPR)},
 		{Column{Key: "unanswered", Heading: "no answer", Unit: "share of entries judged", Kind: Share, Decimals: 3},
-			func(g *detectionGroup) Cell {
-				n := counted(g)
-				return shareOf(n.Unanswered, n.Judged())
-			}},
+			unansweredShare},
 		{Column{Key: "f1_answered", Heading: "F1 of answered", Unit: "share", Kind: Mean, Decimals: 3, Brief: true, DataOnly: allAnswered, Priority: 1},
 			scoreAnswered(record.Counts.F1)},
 		{Column{Key: "precision_answered", Heading: "precision of answered", Unit: "share", Kind: Mean, Decimals: 3, DataOnly: true},

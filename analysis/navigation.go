@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,16 +15,7 @@ type episodeGroup = group[episodeTally]
 // seed's share of its finished episodes, so that a seed that lost an episode
 // weighs as much as the others.
 func (c *Collector) Navigation(modality string) Table {
-	groups := c.episodes.sorted(
-		func(s setting) bool { return s.modality == modality },
-		func(x, y setting) int {
-			return cmp.Or(
-				c.plan.compareModels(x.model, y.model),
-				c.plan.compareRegimes(x.regime, y.regime),
-				compareModalities(x.modality, y.modality),
-				c.plan.compareRest(x, y),
-			)
-		})
+	groups := c.episodes.sorted(func(s setting) bool { return s.modality == modality }, c.byModelRegimeModality)
 	short := c.modelNames()
 	t := Table{
 		ID:    "navigation-" + modality,
@@ -35,9 +25,11 @@ func (c *Collector) Navigation(modality string) Table {
 	switch modality {
 	case record.Text:
 		t.Paper = "Table 3"
+		t.Need = "episodes from text: spatialstale run --task navigate"
 	case record.Vision:
 		t.Paper = "Table 2"
 		t.Title = "Navigation from images: how episodes end"
+		t.Need = "episodes from images: spatialstale run vision"
 	}
 	fill(&t, navigationColumns(groups, short), groups)
 	t.Notes = append([]string{strategyNote(groups), noteSD + " A seed’s episodes are averaged first."}, undefinedNotes(&t, "–: undefined, which is not zero: no episode has finished.")...)
@@ -47,6 +39,7 @@ func (c *Collector) Navigation(modality string) Table {
 	if anyGroup(groups, func(g *episodeGroup) bool { return total(g.seeds, (*episodeTally).allDropped) > 0 }) {
 		t.Notes = append(t.Notes, "dropped flips: changes that were due and left out because they would have hit the agent’s cell or cut off the goal.")
 	}
+	t.Notes = append(t.Notes, c.nearL1(modality)...)
 	t.Warnings = progressWarnings(groups, "episodes", progressOfEpisodes)
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t
@@ -139,6 +132,8 @@ func navigationColumns(groups []*episodeGroup, short map[string]string) []defini
 		{Column{Key: "success", Heading: "success", Unit: "share of finished episodes", Kind: Rate, Decimals: 3}, rateOf(endSuccess)},
 		{Column{Key: "death", Heading: "death", Unit: "share of finished episodes", Kind: Rate, Decimals: 3}, rateOf(endDeath)},
 		{Column{Key: "timeout", Heading: "timeout", Unit: "share of finished episodes", Kind: Rate, Decimals: 3, Priority: 1}, rateOf(endTimeout)},
+		paperColumn(groups, "paper_success", "success", inPaper, "share of finished episodes", "success"),
+		paperColumn(groups, "paper_death", "death", inPaper, "share of finished episodes", "death"),
 		{Column{Key: "reward", Heading: "reward", Unit: "reward, -1 to 1", Kind: Mean, Decimals: 3, Brief: true, Priority: 2}, reward},
 		{Column{Key: "fallback", Heading: "fallback", Unit: "share of steps", Kind: Share, Decimals: 3},
 			func(g *episodeGroup) Cell {
@@ -199,19 +194,13 @@ func lengthOf(end int, name string) definition[episodeGroup] {
 // Lengths tells how long episodes last, by how they end (paper, section 5.4,
 // appendix F, Table 6).
 func (c *Collector) Lengths() Table {
-	groups := c.episodes.sorted(nil, func(x, y setting) int {
-		return cmp.Or(
-			c.plan.compareModels(x.model, y.model),
-			compareModalities(x.modality, y.modality),
-			c.plan.compareRegimes(x.regime, y.regime),
-			c.plan.compareRest(x, y),
-		)
-	})
+	groups := c.episodes.sorted(nil, c.byModelAndModality)
 	short := c.modelNames()
 	t := Table{
 		ID:    "lengths",
 		Title: "Length of episodes, by how they end",
 		Paper: "Table 6",
+		Need:  "episodes: spatialstale run --task navigate",
 		About: "Mean number of steps, over all episodes with that end; in brackets how many there are. A death after few steps is a rush into a hole.",
 	}
 	defs := append(episodeLabels(groups, short), finishedEpisodes()...)

@@ -10,7 +10,7 @@ import (
 type regimeGroup struct {
 	regime     string
 	rows, cols int
-	instances  []instanceTally
+	instances  []*world
 }
 
 func (g *regimeGroup) cells() int { return g.rows * g.cols }
@@ -31,13 +31,12 @@ func (g *regimeGroup) stale() int {
 	return n
 }
 
-// published returns the paper's figures for the row, false when it has none.
-func (g *regimeGroup) published() (publishedShare, bool) {
+// published returns the paper's figure for the row, nil when it has none.
+func (g *regimeGroup) published(measure string) *figure {
 	if g.rows != publishedSide || g.cols != publishedSide {
-		return publishedShare{}, false
+		return nil
 	}
-	p, ok := publishedShares[g.regime]
-	return p, ok
+	return publishedFigure(func(f *figure) bool { return f.Measure == measure && f.isOf(g.regime) })
 }
 
 // Regimes tells how much of the memory each regime makes stale, beside the
@@ -47,6 +46,7 @@ func (c *Collector) Regimes() Table {
 		ID:    "regimes",
 		Title: "Regimes: how much of the memory is stale",
 		Paper: "Table 1",
+		Need:  "instances",
 		About: "A memory holds one entry a cell. An entry is stale when the lake’s changes made it false about danger. Shares are of all entries; in L3, after the last change.",
 	}
 	groups := c.regimeGroups()
@@ -85,8 +85,8 @@ func regimeColumns(groups []*regimeGroup) []definition[regimeGroup] {
 	oneSize := !slices.ContainsFunc(groups, func(g *regimeGroup) bool {
 		return g.rows != groups[0].rows || g.cols != groups[0].cols
 	})
-	noPaper := !slices.ContainsFunc(groups, func(g *regimeGroup) bool { _, ok := g.published(); return ok })
-	extreme := func(pick func(a, b instanceTally) bool) func(*regimeGroup) Cell {
+	noPaper := !slices.ContainsFunc(groups, func(g *regimeGroup) bool { return g.published("stale-share") != nil })
+	extreme := func(pick func(a, b *world) bool) func(*regimeGroup) Cell {
 		return func(g *regimeGroup) Cell {
 			best := g.instances[0]
 			for _, in := range g.instances[1:] {
@@ -97,12 +97,13 @@ func regimeColumns(groups []*regimeGroup) []definition[regimeGroup] {
 			return Cell{Value: quotient(best.stale, g.cells())}
 		}
 	}
-	paper := func(cell func(p publishedShare) Cell) func(*regimeGroup) Cell {
+	paper := func(measure string) func(*regimeGroup) Cell {
 		return func(g *regimeGroup) Cell {
-			if p, ok := g.published(); ok {
-				return cell(p)
+			c := paperCell(g.published(measure))
+			if c.SD != nil {
+				c.N = publishedSeeds
 			}
-			return Cell{}
+			return c
 		}
 	}
 	const ours, theirs = "stale share", "in the paper"
@@ -116,15 +117,15 @@ func regimeColumns(groups []*regimeGroup) []definition[regimeGroup] {
 		{Column{Key: "stale_share", Heading: "mean\u00a0±\u00a0sd", Group: ours, Unit: "share", Kind: Mean, Decimals: 3},
 			func(g *regimeGroup) Cell { return overSeeds(g.shares()) }},
 		{Column{Key: "stale_share_min", Heading: "min", Group: ours, Unit: "share", Kind: Number, Decimals: 3},
-			extreme(func(a, b instanceTally) bool { return a.stale < b.stale })},
+			extreme(func(a, b *world) bool { return a.stale < b.stale })},
 		{Column{Key: "stale_share_max", Heading: "max", Group: ours, Unit: "share", Kind: Number, Decimals: 3},
-			extreme(func(a, b instanceTally) bool { return a.stale > b.stale })},
+			extreme(func(a, b *world) bool { return a.stale > b.stale })},
 		{Column{Key: "paper_stale_share", Heading: "mean\u00a0±\u00a0sd", Group: theirs, Unit: "share", Kind: Mean, Decimals: 3, DataOnly: noPaper},
-			paper(func(p publishedShare) Cell { return Cell{Value: &p.mean, SD: &p.sd, N: publishedSeeds} })},
+			paper("stale-share")},
 		{Column{Key: "paper_stale_share_min", Heading: "min", Group: theirs, Unit: "share", Kind: Number, Decimals: 3, DataOnly: noPaper, Priority: 1},
-			paper(func(p publishedShare) Cell { return Cell{Value: &p.min} })},
+			paper("stale-share-least")},
 		{Column{Key: "paper_stale_share_max", Heading: "max", Group: theirs, Unit: "share", Kind: Number, Decimals: 3, DataOnly: noPaper, Priority: 1},
-			paper(func(p publishedShare) Cell { return Cell{Value: &p.max} })},
+			paper("stale-share-most")},
 		{Column{Key: "thaw_share", Heading: "thaw", Unit: "share of stale entries", Kind: Share, Decimals: 3},
 			func(g *regimeGroup) Cell {
 				thaw := 0

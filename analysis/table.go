@@ -10,6 +10,9 @@ type Table struct {
 	// Warnings say what is wrong with the run behind the numbers, Notes what is
 	// good to know about them.
 	Warnings, Notes []string
+	// Need says what a run must hold for the table to have rows, and how to get
+	// it, such as "episodes: spatialstale run --task navigate".
+	Need string
 	// Columns and the cells of each row stand in the same order.
 	Columns []Column
 	Rows    [][]Cell
@@ -50,6 +53,7 @@ type Column struct {
 
 	Section  bool // a label whose runs of equal values make the table's sections
 	Brief    bool // people are shown the value without its SD or count
+	Base     bool // people are shown the denominator of a Share behind it, not the numerator
 	DataOnly bool // for data formats; people are not shown it
 	Priority int  // 0 always stays; where room is short, the greatest goes first
 }
@@ -66,6 +70,7 @@ type Cell struct {
 	Undefined int      // seeds left out because the value does not exist there
 	Count     int
 	Of        int
+	Decimals  int // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
 }
 
 // Display returns what people are shown for a label.

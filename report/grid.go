@@ -31,10 +31,15 @@ type gridColumn struct {
 	tail     int // with the space before it
 	remark   int
 	width    int
+	folded   bool // cells wider than width go on in further lines
 }
 
-// fit returns the fullest grid that is no wider than width, and the headings
-// of the columns it had to leave out; nil when there is none.
+// Labels are folded into no less than this, which still holds a word.
+const leastFold, greatestFold = 12, 40
+
+// fit returns the fullest grid that is no wider than width, and what it had to
+// leave out: columns, by their headings, and after long labels have been folded
+// the standard deviations. The grid is nil when there is none.
 func fit(v *view, width int) (*grid, []string) {
 	section := sectionOf(v)
 	if section >= 0 && !repeats(v, section) {
@@ -56,11 +61,36 @@ func fit(v *view, width int) (*grid, []string) {
 		}
 		drop := leastImportant(v, cols)
 		if drop < 0 {
+			if g := fold(v, cols, section, tight, width); g != nil {
+				return g, left
+			}
+			if g := fold(v, cols, section, bare, width); g != nil {
+				return g, append(left, "standard deviations (±)")
+			}
 			return nil, nil
 		}
 		left = append(left, fullHeading(&v.table.Columns[cols[drop]]))
 		cols = slices.Delete(cols, drop, drop+1)
 	}
+}
+
+// fold returns the grid with labels folded no more than it takes; nil when that
+// does not suffice.
+func fold(v *view, cols []int, section int, d density, width int) *grid {
+	g := measure(v, cols, section, d)
+	for limit := greatestFold; limit >= leastFold; limit-- {
+		for i := range g.columns {
+			c := &g.columns[i]
+			if c.Kind != analysis.Label || c.width <= limit || slices.ContainsFunc(c.headings, func(h string) bool { return widthOf(h) > limit }) {
+				continue
+			}
+			c.width, c.folded = limit, true
+		}
+		if g.width() <= width {
+			return g
+		}
+	}
+	return nil
 }
 
 // sectionOf returns the column that makes sections, -1 when there is none.
@@ -262,18 +292,41 @@ func (p *printer) grid(g *grid) {
 				p.sectionHead(&row[g.section])
 			}
 		}
-		var fields []string
-		for i := range g.columns {
-			c := &g.columns[i]
-			s := c.cells[r]
-			if !starts && g.repeated(r, i) {
-				s = shown{}
-			}
-			fields = append(fields, c.text(s))
+		for _, fields := range g.row(r, starts) {
+			p.line(indent + strings.Join(fields, strings.Repeat(" ", gutter)))
 		}
-		p.line(indent + strings.Join(fields, strings.Repeat(" ", gutter)))
 	}
 	p.line(p.style(dim, rule))
+}
+
+// row returns the lines of a row, each with a field for every column: one line
+// unless labels are folded. What repeats is said again where a section starts.
+func (g *grid) row(r int, starts bool) [][]string {
+	parts := make([][]string, len(g.columns))
+	lines := 1
+	for i := range g.columns {
+		c := &g.columns[i]
+		s := c.cells[r]
+		if !starts && g.repeated(r, i) {
+			s = shown{}
+		}
+		parts[i] = []string{c.text(s)}
+		if c.folded {
+			parts[i] = wrap(s.String(), c.width)
+		}
+		lines = max(lines, len(parts[i]))
+	}
+	out := make([][]string, lines)
+	for l := range out {
+		for i, part := range parts {
+			field := ""
+			if l < len(part) {
+				field = part[l]
+			}
+			out[l] = append(out[l], pad(field, g.columns[i].width, g.columns[i].Align))
+		}
+	}
+	return out
 }
 
 // repeated reports whether column i and all label columns before it say the

@@ -14,8 +14,8 @@ const FormatVersion = 1
 
 // JSON writes all tables with all their columns in full precision:
 //
-//	{"version": 1, "tables": [{"id", "title", "paper", "about", "warnings", "notes",
-//	  "columns": [{"key", "heading", "unit", "kind"}],
+//	{"version": 1, "tables": [{"id", "title", "paper", "about", "need", "warnings",
+//	  "notes", "columns": [{"key", "heading", "unit", "kind"}],
 //	  "rows": [{KEY: cell, …}]}]}
 //
 // A cell is a string for a label and a number for a count; any other is an
@@ -45,6 +45,7 @@ type jsonTable struct {
 	Title    string       `json:"title"`
 	Paper    *string      `json:"paper"` // null when the paper has none
 	About    string       `json:"about"`
+	Need     *string      `json:"need"` // what it needs to have rows; null when it has
 	Warnings []string     `json:"warnings"`
 	Notes    []string     `json:"notes"`
 	Columns  []jsonColumn `json:"columns"`
@@ -68,6 +69,9 @@ func jsonTableOf(t *analysis.Table) jsonTable {
 	}
 	if t.Paper != "" {
 		j.Paper = &t.Paper
+	}
+	if len(t.Rows) == 0 && t.Need != "" {
+		j.Need = &t.Need
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]

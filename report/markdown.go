@@ -9,14 +9,25 @@ import (
 )
 
 // Markdown writes tables for people as sections with pipe tables, which are
-// padded so that the file itself can be read. Its errors are those of w.
+// padded so that the file itself can be read. Tables without rows are listed at
+// the end, each with what it needs. Its errors are those of w.
 func Markdown(w io.Writer, tables []analysis.Table) error {
 	out := bufio.NewWriter(w)
-	for i := range tables {
+	with, without := split(tables)
+	for i, t := range with {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
-		writeMarkdown(out, &tables[i])
+		writeMarkdown(out, t)
+	}
+	if len(without) > 0 {
+		if len(with) > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString("## " + absentTitle + "\n\n")
+		for _, t := range without {
+			out.WriteString("- " + escape(need(t)) + "\n")
+		}
 	}
 	return out.Flush()
 }

@@ -22,21 +22,68 @@ const (
 
 // Text writes tables for people, one after the other, in lines no longer than
 // the width. Where a table does not fit, numbers are set closer, then columns
-// of least importance are left out and named below it, then rows become lists.
-// Its errors are those of w.
+// of least importance are left out and named below it, then long labels are
+// folded and standard deviations left out, then rows become lists.
+// Tables without rows are listed at the end, each with what it needs. Its errors
+// are those of w.
 func Text(w io.Writer, tables []analysis.Table, opts TextOptions) error {
 	if opts.Width == 0 {
 		opts.Width = defaultWidth
 	}
 	p := &printer{out: bufio.NewWriter(w), width: max(opts.Width, minWidth), color: opts.Color}
-	for i := range tables {
+	with, without := split(tables)
+	for i, t := range with {
 		if i > 0 {
 			p.line("")
 			p.line("")
 		}
-		p.table(&tables[i])
+		p.table(t)
 	}
+	if len(without) > 0 && len(with) > 0 {
+		p.line("")
+		p.line("")
+	}
+	p.absent(without)
 	return p.out.Flush()
+}
+
+// split tells the tables that have rows from those that have none.
+func split(tables []analysis.Table) (with, without []*analysis.Table) {
+	for i := range tables {
+		if t := &tables[i]; len(t.Rows) > 0 {
+			with = append(with, t)
+		} else {
+			without = append(without, t)
+		}
+	}
+	return with, without
+}
+
+// absentTitle heads the list of tables without rows.
+const absentTitle = "Not in this run"
+
+// absent lists tables without rows.
+func (p *printer) absent(tables []*analysis.Table) {
+	if len(tables) == 0 {
+		return
+	}
+	p.line(p.style(bold, absentTitle))
+	p.line(p.style(dim, strings.Repeat("━", widthOf(absentTitle))))
+	for _, t := range tables {
+		p.paragraph("", "· ", need(t))
+	}
+}
+
+// need says what a table without rows needs.
+func need(t *analysis.Table) string {
+	out := t.ID
+	if place := paperPlace(t); place != "" {
+		out += " (" + place + ")"
+	}
+	if t.Need != "" {
+		out += " needs " + t.Need + "."
+	}
+	return out
 }
 
 // A printer writes lines. Its writer keeps the first error until the end.

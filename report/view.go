@@ -98,6 +98,7 @@ const (
 	roomy    density = iota
 	noCounts         // without the count behind a share
 	tight            // also without spaces around ±
+	bare             // also without what stands behind ±
 )
 
 // show formats a cell.
@@ -114,27 +115,35 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 	if c.Value == nil {
 		return shown{lead: dash}
 	}
-	s := shown{lead: decimal(*c.Value, col.Decimals)}
+	decimals := col.Decimals
+	if c.Decimals != 0 {
+		decimals = max(c.Decimals, 0)
+	}
+	s := shown{lead: decimal(*c.Value, decimals)}
 	switch col.Kind {
 	case analysis.Mean, analysis.Rate:
 		if col.Brief {
-			s.lead = honest(*c.Value, col.Decimals)
-		} else if c.SD != nil {
-			s.tail = "± " + decimal(*c.SD, col.Decimals)
+			s.lead = honest(*c.Value, decimals)
+		} else if c.SD != nil && d < bare {
+			s.tail = "± " + decimal(*c.SD, decimals)
 			if d >= tight {
-				s.tail, s.joined = "±"+decimal(*c.SD, col.Decimals), true
+				s.tail, s.joined = "±"+decimal(*c.SD, decimals), true
 			}
 		}
 		if c.Undefined > 0 {
 			s.remark = fmt.Sprintf("n=%d", c.N)
 		}
 	case analysis.Share:
-		if c.Count == 0 {
+		behind := c.Count
+		switch {
+		case col.Base:
+			behind = c.Of
+		case c.Count == 0:
 			return shown{lead: "0"}
 		}
-		s.lead = honest(*c.Value, col.Decimals)
+		s.lead = honest(*c.Value, decimals)
 		if !col.Brief && d < noCounts {
-			s.tail = fmt.Sprintf("(%d)", c.Count)
+			s.tail = fmt.Sprintf("(%d)", behind)
 		}
 	case analysis.Average:
 		if !col.Brief {

@@ -34,6 +34,7 @@ type cli struct {
 	Run     runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Plan    planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
 	Show    showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
+	Report  reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
 	Trace   traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
 	Export  exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
 	Version kong.VersionFlag `help:"Print the version and exit."`

@@ -1,0 +1,35 @@
+package analysis
+
+import "github.com/spatialstale/spatialstale/record"
+
+// All returns every table, also those without rows, which say what they need:
+// the four that a run ends with, what explains them, the ablations, what the
+// replies were like, and what the paper publishes.
+func (c *Collector) All() []Table {
+	tables := []Table{
+		c.Regimes(),
+		c.Detection(),
+		c.Navigation(record.Text),
+		c.Navigation(record.Vision),
+		c.Lengths(),
+	}
+	tables = append(tables, c.Bounds()...)
+	return append(tables,
+		c.Exposure(),
+		c.Deaths(),
+		c.FallbackFree(),
+		c.Fallbacks(),
+		c.Flags(),
+		c.Directions(),
+		c.Batch(),
+		c.Score(),
+		c.Calibration(),
+		c.Framing(),
+		c.Sizes(),
+		c.Replies(),
+		c.Repairs(),
+		c.Confidence(),
+		c.Reasons(),
+		c.Published(),
+	)
+}
