@@ -22,7 +22,7 @@ func TestEachContentIsStoredOnce(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan))
+			scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

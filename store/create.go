@@ -46,6 +46,16 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	if err != nil {
 		return nil, err
 	}
+	lock, err := lockRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	made.add(lock.Path())
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
 	partial, final := filepath.Join(dir, partialName), filepath.Join(dir, DatabaseName)
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -74,11 +84,13 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	if err := syncFolder(dir); err != nil {
 		return nil, explain(dir, err)
 	}
-	s, err := newScribe(final, len(outline.sums))
+	s, err := newScribe(final, len(outline.sums), opts)
 	if err != nil {
 		return nil, err
 	}
-	return startWriter(s, outline, opts), nil
+	w = startWriter(s, outline, opts)
+	w.dir, w.lock = dir, lock
+	return w, nil
 }
 
 // fill makes the tables and writes all that is known before the first trial.

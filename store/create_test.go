@@ -165,7 +165,7 @@ func TestPathsWithOddNames(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := names(t, dir); !cmp.Equal(got, []string{ManifestName, DatabaseName}) {
+		if got := names(t, dir); !cmp.Equal(got, []string{ManifestName, DatabaseName, lockName}) {
 			t.Errorf("%s holds %v", name, got)
 		}
 		if n := len(collect(t, open(t, dir).Trials())); n != 1 {

@@ -57,7 +57,7 @@ func (s *sample) check(t *testing.T, r *Run) {
 func TestWhatIsWrittenComesBack(t *testing.T) {
 	s := newSample()
 	dir := s.written(t)
-	want := []string{ManifestName, DatabaseName}
+	want := []string{ManifestName, DatabaseName, lockName}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("a closed run holds %v, want %v", got, want)
 	}

@@ -36,7 +36,7 @@ type openTrial struct {
 	ids   []uint64        // their prompts
 }
 
-func newScribe(path string, trials int) (*scribe, error) {
+func newScribe(path string, trials int, opts Options) (*scribe, error) {
 	db, err := connect(path, writing)
 	if err != nil {
 		return nil, explain(path, err)
@@ -49,6 +49,9 @@ func newScribe(path string, trials int) (*scribe, error) {
 		prepared{&s.insertCalls, "INSERT INTO calls(trial, count, packed, data) VALUES (?, ?, ?, ?)"},
 		prepared{&s.insertResult, "INSERT INTO results(trial, outcome, packed, record) VALUES (?, ?, ?, ?)"},
 	)
+	if err == nil && opts.Sync {
+		err = db.exec("PRAGMA synchronous = FULL")
+	}
 	if err == nil {
 		s.blobs, err = newBlobWriter(db)
 	}
@@ -75,28 +78,35 @@ func (s *scribe) work(queue <-chan message, opts Options, report func(error)) {
 		}
 	}
 	var due <-chan time.Time // when the open transaction must be committed
+	var waiting []chan error // who wants to hear of the next commit
 	for open := true; open; {
 		var m message
 		commit := false
 		select {
 		case m, open = <-queue:
-			commit = !open || m.flushed != nil
+			if failure == nil && (m.call != nil || m.trial != nil) {
+				if !s.begun {
+					due = time.After(opts.CommitAfter)
+				}
+				check(s.write(m))
+			}
+			if m.flushed != nil {
+				waiting = append(waiting, m.flushed)
+			}
+			// Those who wait share a commit with all that is queued by now.
+			commit = !open || s.written >= opts.CommitCount || len(waiting) > 0 && len(queue) == 0
 		case <-due:
 			commit = true
-		}
-		if failure == nil && !commit {
-			if !s.begun {
-				due = time.After(opts.CommitAfter)
-			}
-			check(s.write(m))
-			commit = s.written >= opts.CommitCount
 		}
 		if failure == nil && commit {
 			check(s.end())
 			due = nil
 		}
-		if m.flushed != nil {
-			m.flushed <- failure
+		if commit || failure != nil {
+			for _, w := range waiting {
+				w <- failure
+			}
+			waiting = waiting[:0]
 		}
 	}
 	if failure == nil {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -26,6 +28,11 @@ type Options struct {
 	// first.
 	CommitCount int
 	CommitAfter time.Duration
+	// Sync makes every commit wait until the disk has it, so that not even a
+	// power cut takes back what DurableCall has promised. Without it a crash of
+	// the program loses nothing committed, a power cut at most the latest
+	// commits.
+	Sync bool
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -59,10 +66,19 @@ type Writer struct {
 
 	mu     sync.RWMutex // held for reading while something is put into queue
 	closed bool
+
+	dir  string
+	lock *flock.Flock
+
+	// Of a resumed run: what had happened before.
+	ended  []bool          // by ordinal
+	begun  map[string]bool // trials that have calls and no end; not changed
+	pastMu sync.Mutex
+	past   map[string]map[string]*record.Call // their calls, by trial and slot
 }
 
-// A message is what one method hands to the scribe: a call, a trial's end or a
-// wish to see everything committed.
+// A message is what one method hands to the scribe: a call, a trial's end, and
+// in any case the wish to hear when it is committed.
 type message struct {
 	ordinal int
 	call    *record.Call
@@ -109,11 +125,35 @@ func startWriter(s *scribe, o *outline, opts Options) *Writer {
 // Two images with equal sums are the same picture, so only the first one's
 // file is kept.
 func (w *Writer) Call(ctx context.Context, call *record.Call) error {
+	return w.call(ctx, call, nil)
+}
+
+// DurableCall is Call for an answer that was paid for: it waits until the call
+// is committed, together with what others hand over in the meantime. When ctx
+// ends the wait, the call is kept all the same.
+func (w *Writer) DurableCall(ctx context.Context, call *record.Call) error {
+	committed := make(chan error, 1)
+	if err := w.call(ctx, call, committed); err != nil {
+		return err
+	}
+	return wait(ctx, committed)
+}
+
+func wait(ctx context.Context, committed <-chan error) error {
+	select {
+	case err := <-committed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *Writer) call(ctx context.Context, call *record.Call, committed chan error) error {
 	ordinal, err := w.outline.place(call.Trial)
 	if err != nil {
 		return fmt.Errorf("recording call %s: %w", call.Slot, err)
 	}
-	m := message{ordinal: ordinal, call: call}
+	m := message{ordinal: ordinal, call: call, flushed: committed}
 	m.sums.reply = sha256.Sum256([]byte(call.Reply))
 	if call.Reasoning != "" {
 		m.sums.reasoning = sha256.Sum256([]byte(call.Reasoning))
@@ -144,6 +184,7 @@ func (w *Writer) Trial(ctx context.Context, t *record.Trial) error {
 		e.record = bytes.Clone(body)
 	}
 	w.coders.Put(c)
+	w.forget(t.Key)
 	return w.hand(ctx, message{ordinal: ordinal, trial: e})
 }
 
@@ -153,24 +194,26 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if err := w.hand(ctx, m); err != nil {
 		return err
 	}
-	select {
-	case err := <-m.flushed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return wait(ctx, m.flushed)
 }
 
 // Close commits what was handed over and closes the run. It returns the first
 // error in writing, if there was one; a second Close returns the same.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	if !w.closed {
+	first := !w.closed
+	if first {
 		w.closed = true
 		close(w.queue)
 	}
 	w.mu.Unlock()
 	<-w.done
+	if first && w.lock != nil {
+		if err := w.lock.Close(); err != nil {
+			err = explain(w.lock.Path(), err)
+			w.failure.CompareAndSwap(nil, &err)
+		}
+	}
 	return w.failed()
 }
 

@@ -71,7 +71,7 @@ func TestDiskFull(t *testing.T) {
 	} else if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan))
+	scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
