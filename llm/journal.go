@@ -10,17 +10,35 @@ import (
 )
 
 // ErrJournal is wrapped by the error of a call that was answered but could not
-// be kept.
-var ErrJournal = errors.New("the call could not be recorded")
+// be kept, or whose earlier answer could not be looked up.
+var ErrJournal = errors.New("the journal of calls failed")
 
-// A Journal keeps finished calls.
-type Journal interface {
-	Call(ctx context.Context, c *record.Call) error
+// ErrChanged is wrapped by the error of a call whose slot holds the answer to
+// another request: another prompt, or another model.
+var ErrChanged = errors.New("the journal holds the answer to another request")
+
+// ErrMissing is wrapped by the error of a replay that has no answer for a call.
+var ErrMissing = errors.New("the journal holds no answer")
+
+// MissingError returns the error of a replay for a request without an answer.
+func MissingError(req *Request) error {
+	return fmt.Errorf("%w for %s of trial %s", ErrMissing, req.Slot, req.Trial)
 }
 
-// Journaled returns a model that hands every finished call to a journal before
-// its reply is used. The name is the model's in the record; now tells the time,
-// for latencies only.
+// A Journal keeps finished calls. A call is found again by its trial and slot
+// only, so that a refusal or a truncation is served to the slot where it
+// happened and to no other.
+type Journal interface {
+	// Lookup returns the finished call of a slot, nil when there is none.
+	Lookup(ctx context.Context, trial, slot string) (*record.Call, error)
+	// Append keeps a call. For an answer that was paid for it returns when the
+	// call is safe.
+	Append(ctx context.Context, c *record.Call) error
+}
+
+// Journaled returns a model that serves finished calls from the journal, and
+// hands every new one to it before its reply is used. The name is the model's
+// in the record; now tells the time, for latencies only.
 func Journaled(m Model, name string, j Journal, now func() time.Time) Model {
 	return &journaled{m, name, j, now}
 }
@@ -33,6 +51,14 @@ type journaled struct {
 }
 
 func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) {
+	sum := req.PromptSum()
+	past, err := m.journal.Lookup(ctx, req.Trial, req.Slot)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	case past != nil:
+		return m.serve(past, sum)
+	}
 	began := m.now()
 	reply, err := m.model.Generate(ctx, req)
 	if err != nil {
@@ -44,7 +70,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 		Purpose:      req.Purpose,
 		Model:        m.name,
 		Prompt:       make([]record.Part, len(req.Parts)),
-		PromptSHA256: req.PromptSum(),
+		PromptSHA256: sum,
 		Reply:        reply.Text,
 		Reasoning:    reply.Reasoning,
 		Finish:       string(reply.Finish),
@@ -56,8 +82,24 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 	for i := range req.Parts {
 		call.Prompt[i] = req.Parts[i].Record()
 	}
-	if err := m.journal.Call(ctx, call); err != nil {
+	if err := m.journal.Append(ctx, call); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	return reply, nil
+}
+
+// serve returns a past call's reply, if it answered this very request. What
+// parameters were asked for is part of the trial's key.
+func (m *journaled) serve(past *record.Call, sum [32]byte) (*Reply, error) {
+	if past.Model != m.name || past.PromptSHA256 != sum {
+		return nil, fmt.Errorf("%w at %s of trial %s: it was asked of %s with prompt %x, now of %s with prompt %x; run the study anew in another folder",
+			ErrChanged, past.Slot, past.Trial, past.Model, past.PromptSHA256[:8], m.name, sum[:8])
+	}
+	return &Reply{
+		Text:      past.Reply,
+		Reasoning: past.Reasoning,
+		Finish:    Finish(past.Finish),
+		Usage:     Usage{InputTokens: past.InputTokens, OutputTokens: past.OutputTokens},
+		Model:     past.ServerModel,
+	}, nil
 }

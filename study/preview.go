@@ -68,7 +68,9 @@ func (s *sent) Generate(_ context.Context, req *llm.Request) (*llm.Reply, error)
 	return &llm.Reply{Finish: llm.FinishStop}, nil
 }
 
-func (s *sent) Call(context.Context, *record.Call) error { return nil }
+func (s *sent) Lookup(context.Context, string, string) (*record.Call, error) { return nil, nil }
+func (s *sent) Call(context.Context, *record.Call) error                     { return nil }
+func (s *sent) DurableCall(context.Context, *record.Call) error              { return nil }
 
 func (s *sent) Trial(context.Context, *record.Trial) error {
 	return fmt.Errorf("a preview makes no trial")

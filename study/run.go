@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/spatialstale/spatialstale/audit"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
@@ -19,7 +17,13 @@ import (
 // A Recorder keeps what happens. Its methods are called from many goroutines;
 // an error of theirs ends the run.
 type Recorder interface {
-	llm.Journal
+	// Lookup returns the finished call of a trial's slot from before this run
+	// of the program, nil when there is none.
+	Lookup(ctx context.Context, trial, slot string) (*record.Call, error)
+	// Call keeps a call and does not wait for the disk.
+	Call(ctx context.Context, c *record.Call) error
+	// DurableCall keeps a call that was paid for, and returns when it is safe.
+	DurableCall(ctx context.Context, c *record.Call) error
 	// Trial is handed a finished or failed trial, which is not changed after.
 	Trial(ctx context.Context, t *record.Trial) error
 }
@@ -28,6 +32,15 @@ type Recorder interface {
 type Options struct {
 	// Models holds a model for each name in the study. Required.
 	Models map[string]llm.Model
+	// Paid holds the names of models whose answers are paid for: a call is safe
+	// before its answer is used.
+	Paid map[string]bool
+	// Ended reports whether a trial was finished before; it is not made again.
+	// Nil for none.
+	Ended func(key string) bool
+	// Stop asks the run to finish the calls that are under way and to start no
+	// other; it then ends with ErrStopped. Nil for never.
+	Stop <-chan struct{}
 	// Recorder keeps calls and trials. Required.
 	Recorder Recorder
 	// Prompts are the prompt files; nil for those that ship.
@@ -39,9 +52,13 @@ type Options struct {
 	Now func() time.Time
 }
 
+// ErrStopped is the error of a run that was asked to stop.
+var ErrStopped = errors.New("stopped")
+
 // A Summary counts what a run did.
 type Summary struct {
-	Planned, Finished, Failed int
+	Planned, Finished, Failed int   // Finished and Failed by this run of the program
+	Before                    int   // trials that had ended before
 	FirstError                error // of the failed trials, in plan order; nil when none failed
 }
 
@@ -58,38 +75,29 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 		return Summary{}, err
 	}
 	sum := Summary{Planned: s.NumTrials()}
+	next := make(chan planned)
+	var workers sync.WaitGroup
+	workers.Go(func() {
+		defer close(next)
+		if err := r.feed(ctx, next, opts.Ended, &sum); err != nil {
+			r.halter.halt(err)
+		}
+	})
 	var mu sync.Mutex
 	firstFailed := sum.Planned
-	group, ctx := errgroup.WithContext(ctx)
-	type planned struct {
-		ordinal int
-		Trial
-	}
-	next := make(chan planned)
-	group.Go(func() error {
-		defer close(next)
-		i := 0
-		for t := range s.Plan() {
-			select {
-			case next <- planned{i, t}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			i++
-		}
-		return nil
-	})
 	for range max(1, opts.Concurrency) {
-		group.Go(func() error {
+		workers.Go(func() {
 			for t := range next {
 				failure, err := r.trial(ctx, &t.Trial)
 				if err != nil {
-					return err
+					r.halter.halt(err)
+					return
 				}
 				mu.Lock()
-				sum.Finished++
-				if failure != nil {
-					sum.Finished--
+				switch {
+				case failure == nil:
+					sum.Finished++
+				default:
 					sum.Failed++
 					if t.ordinal < firstFailed {
 						firstFailed, sum.FirstError = t.ordinal, failure
@@ -97,10 +105,93 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 				}
 				mu.Unlock()
 			}
-			return nil
 		})
 	}
-	return sum, group.Wait()
+	workers.Wait()
+	return sum, r.halter.cause
+}
+
+// A planned trial has its place in the plan.
+type planned struct {
+	ordinal int
+	Trial
+}
+
+// feed hands out the trials that are to be made, in the plan's order.
+func (r *runner) feed(ctx context.Context, next chan<- planned, ended func(string) bool, sum *Summary) error {
+	i := 0
+	for t := range r.study.Plan() {
+		if ended != nil && ended(t.Key) {
+			sum.Before++
+		} else {
+			select {
+			case next <- planned{i, t}:
+			case <-r.halter.asked:
+				return ErrStopped
+			case <-r.halter.halted:
+				return nil // the cause is known
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+// A halter ends a run without cancelling the calls under way: what they answer
+// may be paid for.
+type halter struct {
+	asked  <-chan struct{} // closed by whoever wants the run to stop
+	halted chan struct{}   // closed at the first error that ends the run
+	once   sync.Once
+	cause  error // that error; read after the workers have ended
+}
+
+func (h *halter) halt(err error) {
+	h.once.Do(func() {
+		h.cause = err
+		close(h.halted)
+	})
+}
+
+// stopping reports whether no further call may begin.
+func (h *halter) stopping() bool {
+	select {
+	case <-h.asked:
+		return true
+	case <-h.halted:
+		return true
+	default:
+		return false
+	}
+}
+
+// stoppable is a model that starts no call once the run is to end.
+type stoppable struct {
+	llm.Model
+	halter *halter
+}
+
+func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
+	if m.halter.stopping() {
+		return nil, ErrStopped
+	}
+	return m.Model.Generate(ctx, req)
+}
+
+// journal is a recorder as the calls of one model see it.
+type journal struct {
+	Recorder
+	paid bool
+}
+
+// Append implements llm.Journal.
+func (j *journal) Append(ctx context.Context, c *record.Call) error {
+	if j.paid {
+		return j.DurableCall(ctx, c)
+	}
+	return j.Call(ctx, c)
 }
 
 // A runner holds what all trials share.
@@ -108,6 +199,7 @@ type runner struct {
 	study      *Study
 	recorder   Recorder
 	worlds     *worlds
+	halter     *halter
 	introduce  map[string]string // framing → the sentence that introduces the memory
 	auditors   map[auditorKey]*audit.Auditor
 	navigators map[navigatorKey]*navigate.Navigator
@@ -131,6 +223,7 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 	r := &runner{
 		study:      s,
 		recorder:   opts.Recorder,
+		halter:     &halter{asked: opts.Stop, halted: make(chan struct{})},
 		worlds:     newWorlds(s, max(1, opts.Concurrency)),
 		introduce:  map[string]string{},
 		auditors:   map[auditorKey]*audit.Auditor{},
@@ -144,7 +237,8 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 		if model == nil {
 			return nil, fmt.Errorf("study: no model for %s", name)
 		}
-		if err := r.prepare(name, llm.Journaled(model, name, opts.Recorder, opts.Now), opts.Prompts); err != nil {
+		model = llm.Journaled(&stoppable{model, r.halter}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
+		if err := r.prepare(name, model, opts.Prompts); err != nil {
 			return nil, err
 		}
 	}
@@ -231,35 +325,43 @@ func newNavigator(model llm.Model, prompts Prompts, s *Study, modality string) (
 // trial runs one planned trial and records it. The failure is the trial's own;
 // the error is one that ends the run.
 func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
-	rec := &record.Trial{Version: record.Version, Spec: t.Spec}
-	w, err := r.worlds.get(t)
+	rec, failure, err := r.attempt(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+	if failure != nil {
+		switch {
+		case errors.Is(failure, ErrStopped):
+			return nil, ErrStopped
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case llm.KindOf(failure).Fatal(), errors.Is(failure, llm.ErrJournal), errors.Is(failure, llm.ErrChanged):
+			return nil, failure
+		}
+		rec.Outcome, rec.Error = record.Failed, failure.Error()
+	}
+	return failure, r.recorder.Trial(ctx, rec)
+}
+
+// attempt makes a trial. After a failure the record holds what came before it.
+func (r *runner) attempt(ctx context.Context, t *Trial) (rec *record.Trial, failure, err error) {
+	w, err := r.worlds.get(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec = &record.Trial{Version: record.Version, Spec: t.Spec}
 	switch t.Task {
 	case record.Detect:
 		failure = r.detect(ctx, t, w, rec)
 	default:
 		failure = r.navigate(ctx, t, w, rec)
 	}
-	if failure != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if llm.KindOf(failure).Fatal() || errors.Is(failure, llm.ErrJournal) {
-			return nil, failure
-		}
-		rec.Outcome, rec.Error = record.Failed, failure.Error()
-	}
 	for _, win := range rec.Windows {
 		for i := range win.Judgments {
 			rec.Counts.Add(win.Judgments[i].Truth, win.Judgments[i].Verdict)
 		}
 	}
-	if err := r.recorder.Trial(ctx, rec); err != nil {
-		return nil, err
-	}
-	return failure, nil
+	return rec, failure, nil
 }
 
 // detect audits the whole memory in each window of the instance.

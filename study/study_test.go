@@ -31,10 +31,24 @@ type kept struct {
 	calls  map[string]*record.Call // by trial and slot
 	trials map[string]*record.Trial
 	fail   error
+
+	past    map[string]*record.Call
+	durable int // calls that were kept as paid for
 }
 
 func newKept() *kept {
 	return &kept{calls: map[string]*record.Call{}, trials: map[string]*record.Trial{}}
+}
+
+func (k *kept) Lookup(_ context.Context, trial, slot string) (*record.Call, error) {
+	return k.past[trial+"/"+slot], nil
+}
+
+func (k *kept) DurableCall(ctx context.Context, c *record.Call) error {
+	k.mu.Lock()
+	k.durable++
+	k.mu.Unlock()
+	return k.Call(ctx, c)
 }
 
 func (k *kept) Call(_ context.Context, c *record.Call) error {
