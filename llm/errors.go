@@ -49,6 +49,7 @@ type Error struct {
 	Slot       string        // the slot of the request
 	Message    string        // the provider's own words, or ours
 	RetryAfter time.Duration // how long the provider asks to wait; 0 when it does not say
+	Attempts   int           // how often the call was tried, where it was tried again; 0 otherwise
 	Err        error         // the cause, if any
 }
 
@@ -64,6 +65,9 @@ func (e *Error) Error() string {
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
+	}
+	if e.Attempts > 1 {
+		text += fmt.Sprintf(" (tried %d times)", e.Attempts)
 	}
 	return text
 }
