@@ -32,6 +32,7 @@ type usageError struct{ error }
 
 type cli struct {
 	Run     runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
+	Resume  resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
 	Plan    planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
 	Show    showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
 	Report  reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
@@ -42,7 +43,8 @@ type cli struct {
 
 // An env is what a command touches of the world outside its arguments.
 type env struct {
-	ctx            context.Context
+	ctx            context.Context // ends at once: the second signal
+	stop           <-chan struct{} // closed to finish what is under way: the first signal; nil for never
 	stdout, stderr io.Writer
 	now            func() time.Time
 }
@@ -50,10 +52,25 @@ type env struct {
 const description = `SpatialSTALE measures whether a model notices that its memory of a place no longer holds, and what happens when it acts on it. OMCD audits the memory before acting.`
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := execute(os.Args[1:], env{ctx, os.Stdout, os.Stderr, time.Now})
-	stop()
-	os.Exit(code)
+	ctx, stop := signals()
+	os.Exit(execute(os.Args[1:], env{ctx, stop, os.Stdout, os.Stderr, time.Now}))
+}
+
+// signals returns what an interrupt or a termination does: the first closes the
+// channel, the second ends the context, and a third is the system's.
+func signals() (context.Context, <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := make(chan struct{})
+	came := make(chan os.Signal, 2)
+	signal.Notify(came, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-came
+		close(stop)
+		<-came
+		cancel()
+		signal.Stop(came)
+	}()
+	return ctx, stop
 }
 
 // execute runs one command line and returns the exit code, having told stderr

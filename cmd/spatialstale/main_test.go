@@ -1,21 +1,26 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// asCommand is set in the environment of a test binary that is to be the
+// command.
+const asCommand = "SPATIALSTALE_TEST_AS_COMMAND"
+
 var update = flag.Bool("update", false, "rewrite the golden output in the scripts")
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main() // a test has started itself as the command
+	}
 	testscript.Main(m, map[string]func(){
 		"spatialstale": func() {
-			os.Exit(execute(os.Args[1:], env{context.Background(), os.Stdout, os.Stderr, time.Now}))
+			main()
 		},
 	})
 }

@@ -25,6 +25,7 @@ type tally struct {
 	collector *analysis.Collector
 	done      int
 	failed    int
+	before    int // of the done ones, those from before this run of the program
 }
 
 func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
@@ -47,6 +48,11 @@ func (t *tally) Trial(ctx context.Context, rec *record.Trial) error {
 	if err := t.Writer.Trial(ctx, rec); err != nil {
 		return err
 	}
+	return t.note(rec)
+}
+
+// note counts a trial, made now or before.
+func (t *tally) note(rec *record.Trial) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done++
@@ -99,8 +105,8 @@ func (t *tally) progress() string {
 	if t.failed > 0 {
 		line += fmt.Sprintf(", %d failed", t.failed)
 	}
-	if t.done > 0 && t.done < t.total {
-		left := time.Duration(float64(took) / float64(t.done) * float64(t.total-t.done))
+	if made := t.done - t.before; made > 0 && t.done < t.total {
+		left := time.Duration(float64(took) / float64(made) * float64(t.total-t.done))
 		line += fmt.Sprintf(", about %v left", left.Round(time.Second))
 	}
 	return line

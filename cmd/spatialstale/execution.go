@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/report"
+	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+// executionFlags say how a study is run; no result depends on them.
+type executionFlags struct {
+	Concurrency int    `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
+	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
+}
+
+func (f *executionFlags) concurrency() int {
+	if f.Concurrency > 0 {
+		return f.Concurrency
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// An execution is a run of a study into a folder, its first or a later one.
+type execution struct {
+	env     *env
+	flags   *executionFlags
+	study   *study.Study
+	models  map[string]llm.Model
+	infos   []record.ModelInfo
+	prompts study.Prompts
+	dir     string
+}
+
+// paid returns the models whose answers are paid for: all but the controls.
+func (x *execution) paid() map[string]bool {
+	var paid map[string]bool
+	for _, m := range x.infos {
+		if !m.Control {
+			if paid == nil {
+				paid = map[string]bool{}
+			}
+			paid[m.Name] = true
+		}
+	}
+	return paid
+}
+
+func (x *execution) manifest(instances []record.Instance) (record.Manifest, error) {
+	config, err := json.Marshal(x.study)
+	if err != nil {
+		return record.Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	m := record.Manifest{
+		Version:   record.Version,
+		Program:   version(),
+		Go:        runtime.Version(),
+		Created:   x.env.now().UTC(),
+		Study:     config,
+		Models:    x.infos,
+		Prompts:   x.prompts.Sums(),
+		Instances: map[string]string{},
+	}
+	for i := range instances {
+		in := &instances[i]
+		b, err := json.Marshal(in)
+		if err != nil {
+			return m, fmt.Errorf("manifest: %w", err)
+		}
+		sum := sha256.Sum256(b)
+		m.Instances[fmt.Sprintf("%d/%dx%d/%s", in.Seed, len(in.Rows), len(in.Rows[0]), in.Regime)] = hex.EncodeToString(sum[:])
+	}
+	return m, nil
+}
+
+// run makes the trials that are left and prints the tables of all.
+func (x *execution) run(w *store.Writer, instances []record.Instance) error {
+	t, err := newTally(w, x.env, x.study, instances)
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	if err := x.recall(t); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	stopProgress := t.showProgress(x.env.stderr)
+	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
+		Models:      x.models,
+		Paid:        x.paid(),
+		Recorder:    t,
+		Ended:       w.Ended,
+		Stop:        x.env.stop,
+		Prompts:     x.prompts,
+		Concurrency: x.flags.concurrency(),
+		Now:         x.env.now,
+	})
+	stopProgress()
+	closeErr := w.Close()
+	stopped := errors.Is(runErr, study.ErrStopped) || errors.Is(runErr, context.Canceled)
+	done := sum.Before + sum.Finished + sum.Failed
+	if runErr == nil || stopped {
+		runErr = errors.Join(closeErr)
+	}
+	if runErr != nil {
+		return fmt.Errorf("%w\n%d of %d trials are in %s; go on with: spatialstale resume %s", runErr, done, sum.Planned, x.dir, x.dir)
+	}
+	if err := printTables(x.env.stdout, t.collector.Tables(), x.flags.Format); err != nil {
+		return err
+	}
+	fmt.Fprintf(x.env.stderr, "\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
+	switch {
+	case stopped:
+		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, sum.Planned, x.dir)}
+	case t.failed > 0:
+		err := fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", t.failed, sum.Planned, x.dir)
+		if sum.FirstError != nil {
+			err = fmt.Errorf("%w\nthe first: %w", err, sum.FirstError)
+		}
+		return stoppedError{err}
+	}
+	return nil
+}
+
+// recall hands the tally what an earlier run of the program has done.
+func (x *execution) recall(t *tally) error {
+	run, err := store.Open(x.dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	for trial, err := range run.Trials() {
+		if err != nil {
+			return err
+		}
+		if err := t.note(trial); err != nil {
+			return err
+		}
+	}
+	t.before = t.done
+	return nil
+}
+
+func printTables(w io.Writer, tables []analysis.Table, format string) error {
+	switch format {
+	case "md":
+		return report.Markdown(w, tables)
+	case "json":
+		return report.JSON(w, tables)
+	}
+	return report.Text(w, tables, report.TextOptions{Width: terminalWidth(w), Color: isTerminal(w) && os.Getenv("NO_COLOR") == ""})
+}
+
+// count writes "1 seed", "2 seeds".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
