@@ -49,15 +49,17 @@ func (d *deathTally) add(t *record.Trial, w *world) {
 }
 
 // diedOnStale reports whether the entry for the cell of a death was stale then,
-// whether or not the agent was shown it: by the instance, and without it by
-// what the cause says.
+// whether or not the agent was shown it: whether it says SAFE, because the cell
+// was a hole. Without the instance it is what the cause says.
 func diedOnStale(t *record.Trial, w *world) (stale, known bool) {
 	if t.Death == nil {
 		return false, false
 	}
-	if p := position(t.Death.Pos); w != nil && w.begin.Contains(p) {
-		r := newReplay(w, t)
-		return w.falseAbout(p, r.at(len(t.Steps))), true
+	if w != nil {
+		safe := slices.ContainsFunc(w.claims, func(c claim) bool {
+			return record.Pos{int(c.row), int(c.col)} == t.Death.Pos && !c.danger
+		})
+		return safe, true
 	}
 	switch t.Death.Cause {
 	case record.CauseStaleShown, record.CauseStaleRemoved:

@@ -172,10 +172,10 @@ func (c *Collector) Exposure() Table {
 	t.Notes = append(t.Notes, "–: no entry was in view, or no episode reached G.")
 	t.Notes = append(t.Notes, "Each step weighs the same, so long episodes weigh more. In L1 and L2 the share does not change while the agent walks.")
 	if n := sumOver(groups, func(e *episodeTally) int { return e.exposure.unknown }); n > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s episodes are left out: their instances are not in the run.", thousands(n)))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("Left out for want of their instance: %s.", countOf(n, "episode")))
 	}
 	if n := sumOver(groups, func(e *episodeTally) int { return e.exposure.blind }); n > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("What was in view is not known of %s episodes, whose instances came without their memory.", thousands(n)))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("What was in view is not known of %s, whose instance came without its memory.", countOf(n, "episode")))
 	}
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t

@@ -68,6 +68,14 @@ func thousands(n int) string {
 	return s
 }
 
+// countOf writes "1 episode", "2,000 episodes".
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return thousands(n) + " " + what + "s"
+}
+
 // modelNotes gives the full names behind short ones, and says what controls
 // are.
 func modelNotes[T any](groups []*group[T], short map[string]string) []string {

@@ -201,16 +201,6 @@ func (w *world) countFalse(g *lake.Grid) int {
 	return n
 }
 
-// falseAbout reports whether any entry for a cell is false about a state.
-func (w *world) falseAbout(p lake.Pos, g *lake.Grid) bool {
-	for i, c := range w.claims {
-		if int(c.row) == p.Row && int(c.col) == p.Col && w.falseAt(i, g) {
-			return true
-		}
-	}
-	return false
-}
-
 // A replay follows a trial's lake from audit to audit.
 type replay struct {
 	world *world

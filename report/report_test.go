@@ -144,6 +144,7 @@ func drawTable(t *rapid.T) analysis.Table {
 			col.Group = rapid.SampledFrom([]string{"", "", "some group"}).Draw(t, "group")
 			col.Priority = rapid.IntRange(0, 3).Draw(t, "priority")
 			col.Brief = rapid.Bool().Draw(t, "brief")
+			col.Base = rapid.Bool().Draw(t, "base")
 			col.DataOnly = rapid.IntRange(0, 5).Draw(t, "data only") == 0
 		}
 		table.Columns = append(table.Columns, col)
@@ -158,6 +159,7 @@ func drawTable(t *rapid.T) analysis.Table {
 				c.Value, c.SD = number("value"), number("sd")
 				c.N, c.Undefined = rapid.IntRange(0, 99).Draw(t, "n"), rapid.IntRange(0, 2).Draw(t, "undefined")
 				c.Count, c.Of = rapid.IntRange(0, 99999).Draw(t, "count"), rapid.IntRange(0, 99999).Draw(t, "of")
+				c.Decimals = rapid.IntRange(-1, 4).Draw(t, "decimals")
 			}
 			row = append(row, c)
 		}
@@ -298,6 +300,7 @@ func TestShow(t *testing.T) {
 	mean := analysis.Column{Kind: analysis.Mean, Decimals: 3}
 	brief := analysis.Column{Kind: analysis.Mean, Decimals: 3, Brief: true}
 	share := analysis.Column{Kind: analysis.Share, Decimals: 3}
+	base := analysis.Column{Kind: analysis.Share, Decimals: 3, Base: true}
 	steps := analysis.Column{Kind: analysis.Average, Decimals: 1}
 	count := analysis.Column{Kind: analysis.Count}
 	for _, tt := range []struct {
@@ -322,6 +325,13 @@ func TestShow(t *testing.T) {
 		{share, analysis.Cell{Value: p(0), Of: 3200}, roomy, "0"},
 		{share, analysis.Cell{Value: p(0.00004), Count: 1, Of: 22400}, roomy, "<0.001 (1)"},
 		{share, analysis.Cell{}, roomy, "–"}, // nothing was asked: neither none nor all
+		{base, analysis.Cell{Value: p(0.5), Count: 3, Of: 6}, roomy, "0.500 (6)"},
+		{base, analysis.Cell{Value: p(0), Of: 6}, roomy, "0.000 (6)"},
+		{base, analysis.Cell{Value: p(0), Of: 6}, tight, "0.000"},
+		{base, analysis.Cell{}, roomy, "–"},
+		{mean, analysis.Cell{Value: p(0.9141), SD: p(0.0204), N: 50}, bare, "0.914"},
+		{mean, analysis.Cell{Value: p(0.9141), Decimals: 1}, roomy, "0.9"},
+		{mean, analysis.Cell{Value: p(63.6), Decimals: -1}, roomy, "64"},
 		{steps, analysis.Cell{Value: p(8.5), N: 12}, roomy, "8.5 (12)"},
 		{steps, analysis.Cell{}, roomy, "–"},
 		{count, analysis.Cell{Count: 243, Of: 250}, roomy, "243/250"},
