@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+type checkCmd struct {
+	Dir     string `arg:"" name:"run" help:"Run folder."`
+	Prompts string `placeholder:"DIR" help:"The folder of prompt files that the run was made with, if it was made with one."`
+}
+
+// shownProblems is how many problems are written out.
+const shownProblems = 20
+
+// Run verifies a run and changes nothing in it.
+func (c *checkCmd) Run(e *env) error {
+	run, err := store.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	problems := 0
+	found := func(text string) {
+		if problems++; problems <= shownProblems {
+			fmt.Fprintf(e.stdout, "wrong: %s\n", text)
+		}
+	}
+	structure, err := run.Integrity()
+	if err != nil {
+		return err
+	}
+	for _, text := range structure {
+		found("the database: " + text)
+	}
+	if orphans, err := run.Orphans(); err != nil {
+		return err
+	} else if orphans > 0 {
+		found(fmt.Sprintf("%d rows belong to no planned trial", orphans))
+	}
+	parts := 0
+	for p, err := range run.Parts() {
+		if err == nil {
+			err = study.VerifyPart(&p)
+		}
+		if err != nil {
+			found(err.Error())
+		}
+		parts++
+	}
+	v, err := c.compare(e, run, found)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
+		parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
+	switch missing := v.Planned - v.Ended; {
+	case problems > shownProblems:
+		return fmt.Errorf("%s: %d things are wrong; the first %d are above", c.Dir, problems, shownProblems)
+	case problems > 0:
+		return fmt.Errorf("%s: %s wrong", c.Dir, count(problems, "thing"))
+	case missing > 0:
+		return stoppedError{fmt.Errorf("nothing is wrong, and %d trials are missing; go on with: spatialstale resume %s", missing, c.Dir)}
+	case v.Failed > 0:
+		return stoppedError{fmt.Errorf("nothing is wrong, and %d trials failed; try them again with: spatialstale resume %s --retry-errors", v.Failed, c.Dir)}
+	}
+	fmt.Fprintln(e.stdout, "nothing is wrong and nothing is missing")
+	return nil
+}
+
+// compare makes the run's trials again from their replies.
+func (c *checkCmd) compare(e *env, run *store.Run, found func(string)) (study.Verification, error) {
+	manifest := run.Manifest()
+	s := &study.Study{}
+	if err := json.Unmarshal(manifest.Study, s); err != nil {
+		return study.Verification{}, fmt.Errorf("%s: the study in its manifest cannot be read: %w", c.Dir, err)
+	}
+	prompts := study.DefaultPrompts()
+	if c.Prompts != "" {
+		var err error
+		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
+			return study.Verification{}, err
+		}
+	}
+	if err := samePrompts(manifest.Prompts, prompts.Sums()); err != nil {
+		return study.Verification{}, errors.Join(fmt.Errorf("%s: its trials cannot be made again", c.Dir), err)
+	}
+	return s.Verify(e.ctx, prompts, run, found)
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"iter"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Integrity has SQLite check the database's structure and returns what it finds
+// wrong, nothing for a sound one.
+func (r *Run) Integrity() ([]string, error) {
+	rows, err := r.db.query("PRAGMA integrity_check(20)")
+	if err != nil {
+		return nil, r.broken("the database", err)
+	}
+	defer rows.Close()
+	var problems []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, r.broken("the database", err)
+		}
+		if line != "ok" {
+			problems = append(problems, line)
+		}
+	}
+	return problems, rows.Err()
+}
+
+// Parts returns every stored text and picture with the sum it is stored under,
+// which the caller may compare with the content. A row that cannot be read is
+// an error; the others still come.
+func (r *Run) Parts() iter.Seq2[record.Part, error] {
+	return func(yield func(record.Part, error) bool) {
+		var numbers []uint64
+		err := func() error {
+			rows, err := r.db.query("SELECT id FROM blobs ORDER BY id")
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var n uint64
+				if err := rows.Scan(&n); err != nil {
+					return err
+				}
+				numbers = append(numbers, n)
+			}
+			return rows.Err()
+		}()
+		if err != nil {
+			yield(record.Part{}, r.broken("the texts and pictures", err))
+			return
+		}
+		for _, n := range numbers {
+			parts, err := r.blobs.read(n)
+			if err != nil {
+				if !yield(record.Part{}, r.broken(fmt.Sprintf("row %d of the texts and pictures", n), err)) {
+					return
+				}
+				continue
+			}
+			for _, p := range parts {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Orphans counts calls and results whose trial is not in the plan, which no
+// Writer leaves behind.
+func (r *Run) Orphans() (int, error) {
+	var n sql.NullInt64
+	err := r.db.queryRow(`SELECT (SELECT count(*) FROM calls WHERE trial NOT IN (SELECT ordinal FROM trials))
+		+ (SELECT count(*) FROM results WHERE trial NOT IN (SELECT ordinal FROM trials))`).Scan(&n)
+	if err != nil {
+		return 0, r.broken("the plan", err)
+	}
+	return int(n.Int64), nil
+}

@@ -1,0 +1,225 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Kept is a run as it was stored: what Verify reads. Trials and calls come in
+// the plan's order.
+type Kept interface {
+	Plan() iter.Seq2[record.Spec, error]
+	Instances() iter.Seq2[record.Instance, error]
+	Trials() iter.Seq2[*record.Trial, error]
+	Calls() iter.Seq2[*record.Call, error]
+}
+
+// A Verification counts what was compared.
+type Verification struct {
+	Planned, Ended, Failed int
+	Replayed               int // trials made again from their calls, all that ended and did not fail
+	Calls                  int
+	Instances              int
+}
+
+// Verify compares a stored run with what its study makes of it now: the plan
+// and the instances are made anew, and every finished trial is made again from
+// its stored replies, which parses, scores and walks anew. Each difference is
+// handed to found. The error is one of reading the run.
+func (s *Study) Verify(ctx context.Context, prompts Prompts, kept Kept, found func(problem string)) (Verification, error) {
+	var v Verification
+	if err := s.verifyPlan(kept, &v, found); err != nil {
+		return v, err
+	}
+	if err := s.verifyInstances(kept, &v, found); err != nil {
+		return v, err
+	}
+	return v, s.replayAll(ctx, prompts, kept, &v, func(t, again *record.Trial, err error) {
+		switch {
+		case err != nil:
+			found(fmt.Sprintf("trial %s cannot be made again from its calls: %v", t.Key, err))
+		case !same(t, again):
+			found(fmt.Sprintf("trial %s comes out otherwise from its replies: %s", t.Key, differ(t, again)))
+		}
+	})
+}
+
+func (s *Study) verifyPlan(kept Kept, v *Verification, found func(string)) error {
+	next, stop := iter.Pull(s.Specs())
+	defer stop()
+	for spec, err := range kept.Plan() {
+		if err != nil {
+			return err
+		}
+		want, more := next()
+		switch {
+		case !more:
+			found(fmt.Sprintf("the plan has trial %s, which the study does not make", spec.Key))
+		case spec != want:
+			found(fmt.Sprintf("trial %d of the plan is %s, the study makes it %s", v.Planned, spec.Key, want.Key))
+		}
+		v.Planned++
+	}
+	if _, more := next(); more {
+		found(fmt.Sprintf("the plan ends after %d trials, the study makes %d", v.Planned, s.NumTrials()))
+	}
+	return nil
+}
+
+func (s *Study) verifyInstances(kept Kept, v *Verification, found func(string)) error {
+	want, err := s.Instances()
+	if err != nil {
+		return err
+	}
+	for in, err := range kept.Instances() {
+		if err != nil {
+			return err
+		}
+		if v.Instances >= len(want) || !same(in, want[v.Instances]) {
+			found(fmt.Sprintf("the instance of seed %d under %s is not what the seed gives", in.Seed, in.Regime))
+		}
+		v.Instances++
+	}
+	if v.Instances < len(want) {
+		found(fmt.Sprintf("the run holds %d of %d instances", v.Instances, len(want)))
+	}
+	return nil
+}
+
+// replayAll makes every finished trial again and hands both to compare.
+func (s *Study) replayAll(ctx context.Context, prompts Prompts, kept Kept, v *Verification, compare func(stored, again *record.Trial, err error)) error {
+	var past latest
+	replayer, err := NewReplayer(s, prompts, &past)
+	if err != nil {
+		return err
+	}
+	nextTrial, stopTrials := iter.Pull2(kept.Trials())
+	defer stopTrials()
+	nextCall, stopCalls := iter.Pull2(kept.Calls())
+	defer stopCalls()
+	trial, err, more := nextTrial()
+	call, callErr, moreCalls := nextCall()
+	for planned := range s.Plan() {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := errors.Join(err, callErr); err != nil {
+			return err
+		}
+		past.calls = past.calls[:0]
+		for moreCalls && call.Trial == planned.Key {
+			past.calls = append(past.calls, call)
+			v.Calls++
+			if call, callErr, moreCalls = nextCall(); callErr != nil {
+				return callErr
+			}
+		}
+		if !more || trial.Key != planned.Key {
+			continue
+		}
+		v.Ended++
+		if trial.Outcome == record.Failed {
+			v.Failed++
+		} else {
+			v.Replayed++
+			again, failure := replayer.Trial(ctx, &planned)
+			compare(trial, again, failure)
+		}
+		if trial, err, more = nextTrial(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// latest holds the calls of the trial being made again.
+type latest struct{ calls []*record.Call }
+
+// Lookup implements Past.
+func (l *latest) Lookup(_ context.Context, _, slot string) (*record.Call, error) {
+	for _, c := range l.calls {
+		if c.Slot == slot {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// same compares two records; a list that is empty and one that is not there are
+// the same, as they are to every reader of records.
+func same[T any](a, b T) bool { return equal(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()) }
+
+func equal(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !equal(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !equal(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() == b.IsNil()
+		}
+		return equal(a.Elem(), b.Elem())
+	}
+	return a.Equal(b)
+}
+
+// differ says in a few words where two records of a trial differ.
+func differ(a, b *record.Trial) string {
+	switch {
+	case a.Outcome != b.Outcome:
+		return fmt.Sprintf("outcome %s is stored, %s comes out", a.Outcome, b.Outcome)
+	case a.Counts != b.Counts:
+		return fmt.Sprintf("counts %+v are stored, %+v come out", a.Counts, b.Counts)
+	case len(a.Steps) != len(b.Steps):
+		return fmt.Sprintf("%d steps are stored, %d come out", len(a.Steps), len(b.Steps))
+	}
+	for i := range a.Steps {
+		if !same(a.Steps[i], b.Steps[i]) {
+			return fmt.Sprintf("step %d differs", i+1)
+		}
+	}
+	for i := range a.Windows {
+		if i >= len(b.Windows) || !same(a.Windows[i], b.Windows[i]) {
+			return fmt.Sprintf("window %d differs", i)
+		}
+	}
+	return "their records differ"
+}
+
+// VerifyPart reports whether a stored part's content has the sum it is stored
+// under.
+func VerifyPart(p *record.Part) error {
+	var part llm.Part
+	if p.Kind == record.PartPNG {
+		var err error
+		if part, err = llm.PNG(p.Data); err != nil {
+			return fmt.Errorf("a picture stored under %x: %w", p.Sum[:8], err)
+		}
+	} else {
+		part = llm.Text(string(p.Data))
+	}
+	if part.Sum() != p.Sum {
+		return fmt.Errorf("a %s stored under %x has the sum %x", p.Kind, p.Sum[:8], part.Sum())
+	}
+	return nil
+}
