@@ -126,9 +126,8 @@ func (c *Collector) Deaths() Table {
 	for _, k := range happened {
 		t.Notes = append(t.Notes, k.heading+": "+k.words+".")
 	}
-	t.Notes = append(t.Notes,
-		"on stale cell: the entry for the cell of the death was stale then, whatever the cause and whether or not the agent was shown it.",
-		"–: undefined, which is not zero: nobody died.")
+	t.Notes = append(t.Notes, "on stale cell: the entry for the cell of the death was stale then, whatever the cause and whether or not the agent was shown it.")
+	t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero: nobody died.")...)
 	t.Warnings = progressWarnings(groups, "episodes", progressOfEpisodes)
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t
