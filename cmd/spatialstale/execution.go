@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"syscall"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm"
@@ -23,6 +24,7 @@ import (
 type executionFlags struct {
 	Concurrency int    `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
 	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
+	JSON        bool   `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
 }
 
 func (f *executionFlags) concurrency() int {
@@ -93,7 +95,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.recall(t); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	stopProgress := t.showProgress(x.env.stderr)
+	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
 		Models:      x.models,
 		Paid:        x.paid(),
@@ -114,21 +116,32 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if runErr != nil {
 		return fmt.Errorf("%w\n%d of %d trials are in %s; go on with: spatialstale resume %s", runErr, done, sum.Planned, x.dir, x.dir)
 	}
-	if err := printTables(x.env.stdout, t.collector.Tables(), x.flags.Format); err != nil {
+	format := x.flags.Format
+	if x.flags.JSON {
+		format = "json"
+	}
+	if err := printTables(x.env.stdout, t.collector.Tables(), format); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
-	fmt.Fprintf(x.env.stderr, "\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
+	x.say("\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
 	switch {
 	case stopped:
 		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, sum.Planned, x.dir)}
-	case t.failed > 0:
-		err := fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", t.failed, sum.Planned, x.dir)
+	case t.all.failed > 0:
+		err := fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", t.all.failed, sum.Planned, x.dir)
 		if sum.FirstError != nil {
 			err = fmt.Errorf("%w\nthe first: %w", err, sum.FirstError)
 		}
 		return stoppedError{err}
 	}
 	return nil
+}
+
+// say tells a person something; programs read events instead.
+func (x *execution) say(format string, args ...any) {
+	if !x.flags.JSON {
+		fmt.Fprintf(x.env.stderr, format, args...)
+	}
 }
 
 // recall hands the tally what an earlier run of the program has done.
@@ -142,11 +155,10 @@ func (x *execution) recall(t *tally) error {
 		if err != nil {
 			return err
 		}
-		if err := t.note(trial); err != nil {
+		if err := t.note(trial, true); err != nil {
 			return err
 		}
 	}
-	t.before = t.done
 	return nil
 }
 

@@ -57,13 +57,15 @@ func main() {
 	os.Exit(execute(os.Args[1:], env{ctx, stop, os.Stdout, os.Stderr, time.Now}))
 }
 
-// signals returns what an interrupt or a termination does: the first closes the
-// channel, the second ends the context, and a third is the system's.
+// signals returns what an interrupt, a termination or a closed terminal does:
+// the first closes the channel, the second ends the context, and a third is the
+// system's. A reader that has gone is an error of writing, not the end.
 func signals() (context.Context, <-chan struct{}) {
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := make(chan struct{})
 	came := make(chan os.Signal, 2)
-	signal.Notify(came, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(came, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-came
 		close(stop)

@@ -76,9 +76,9 @@ func (c *resumeCmd) Run(e *env) error {
 		return err
 	}
 	if missing == 0 && len(c.Add) == 0 && !c.RetryErrors {
-		fmt.Fprintf(e.stderr, "%s is finished: nothing to do\n", c.Dir)
+		x.say("%s is finished: nothing to do\n", c.Dir)
 	} else {
-		fmt.Fprintf(e.stderr, "Going on with study %s in %s\n", s.Name, c.Dir)
+		x.say("Going on with study %s in %s\n", s.Name, c.Dir)
 	}
 	return x.run(w, instances)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/spatialstale/spatialstale/store"
@@ -46,7 +45,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "Study %s: %d trials of %s on %s, into %s\n",
+	x.say("Study %s: %d trials of %s on %s, into %s\n",
 		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), x.dir)
 	return x.run(w, instances)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -14,26 +12,42 @@ import (
 )
 
 // A tally is the recorder of a run: it passes everything on to the store, and
-// gathers on the way what the tables and the progress line need, so that the
-// run need not be read again.
+// gathers on the way what the tables and the progress need, so that the run
+// need not be read again.
 type tally struct {
 	*store.Writer
 	now       func() time.Time
-	total     int
 	began     time.Time
 	mu        sync.Mutex
 	collector *analysis.Collector
-	done      int
-	failed    int
-	before    int // of the done ones, those from before this run of the program
+	all       standing
+	models    map[string]*standing
+	order     []string // of the models
+}
+
+// A standing is how far a run is, as a whole or with one model.
+type standing struct {
+	total   int // trials planned
+	before  int // of these, ended before this run of the program
+	done    int // ended, those before and failed ones among them
+	failed  int
+	calls   int // by this run of the program
+	retries int
+	input   int // tokens, where the servers said how many
+	output  int
 }
 
 func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
-	t := &tally{Writer: w, now: e.now, total: s.NumTrials(), began: e.now(), collector: &analysis.Collector{}}
+	t := &tally{Writer: w, now: e.now, began: e.now(), collector: &analysis.Collector{}, models: map[string]*standing{}, order: s.Models}
+	for _, name := range s.Models {
+		t.models[name] = &standing{}
+	}
 	for spec := range s.Specs() {
 		if err := t.collector.Expect(spec); err != nil {
 			return nil, err
 		}
+		t.all.total++
+		t.models[spec.Model].total++
 	}
 	for i := range instances {
 		if err := t.collector.AddInstance(instances[i]); err != nil {
@@ -43,71 +57,74 @@ func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instan
 	return t, nil
 }
 
+// count changes the standing of a model and of the whole.
+func (t *tally) count(model string, change func(*standing)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.all)
+	if m := t.models[model]; m != nil {
+		change(m)
+	}
+}
+
 // Trial implements study.Recorder.
 func (t *tally) Trial(ctx context.Context, rec *record.Trial) error {
 	if err := t.Writer.Trial(ctx, rec); err != nil {
 		return err
 	}
-	return t.note(rec)
+	return t.note(rec, false)
 }
 
 // note counts a trial, made now or before.
-func (t *tally) note(rec *record.Trial) error {
+func (t *tally) note(rec *record.Trial, before bool) error {
+	t.count(rec.Model, func(s *standing) {
+		s.done++
+		if before {
+			s.before++
+		}
+		if rec.Outcome == record.Failed {
+			s.failed++
+		}
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.done++
-	if rec.Outcome == record.Failed {
-		t.failed++
-	}
 	return t.collector.AddTrial(rec)
 }
 
-// Progress is written this often: on a terminal over the same line, elsewhere
-// as lines of their own.
-const (
-	terminalEvery = 200 * time.Millisecond
-	plainEvery    = 5 * time.Second
-)
-
-// showProgress writes how far the run is until the returned function is
-// called, which waits for the last word.
-func (t *tally) showProgress(w io.Writer) (stop func()) {
-	every, begin, end := plainEvery, "", "\n"
-	if isTerminal(w) {
-		every, begin, end = terminalEvery, "\r\x1b[K", ""
-	}
-	quit, finished := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(finished)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				fmt.Fprint(w, begin, t.progress(), end)
-			case <-quit:
-				fmt.Fprint(w, begin, t.progress(), "\n")
-				return
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-finished
-	}
+// Call implements study.Recorder.
+func (t *tally) Call(ctx context.Context, c *record.Call) error {
+	t.called(c)
+	return t.Writer.Call(ctx, c)
 }
 
-func (t *tally) progress() string {
+// DurableCall implements study.Recorder.
+func (t *tally) DurableCall(ctx context.Context, c *record.Call) error {
+	t.called(c)
+	return t.Writer.DurableCall(ctx, c)
+}
+
+func (t *tally) called(c *record.Call) {
+	t.count(c.Model, func(s *standing) {
+		s.calls++
+		if c.InputTokens != nil {
+			s.input += *c.InputTokens
+		}
+		if c.OutputTokens != nil {
+			s.output += *c.OutputTokens
+		}
+	})
+}
+
+// retried counts a call that is tried again.
+func (t *tally) retried(model string) { t.count(model, func(s *standing) { s.retries++ }) }
+
+// standings returns how far the run is, as a whole and by model, and how long
+// this run of the program has taken.
+func (t *tally) standings() (all standing, models []standing, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	took := t.now().Sub(t.began)
-	line := fmt.Sprintf("%d of %d trials in %.1f s", t.done, t.total, took.Seconds())
-	if t.failed > 0 {
-		line += fmt.Sprintf(", %d failed", t.failed)
+	for _, name := range t.order {
+		models = append(models, *t.models[name])
 	}
-	if made := t.done - t.before; made > 0 && t.done < t.total {
-		left := time.Duration(float64(took) / float64(made) * float64(t.total-t.done))
-		line += fmt.Sprintf(", about %v left", left.Round(time.Second))
-	}
-	return line
+	return t.all, models, t.now().Sub(t.began)
 }
