@@ -194,12 +194,13 @@ func hasScores(g *detectionGroup) bool {
 	return slices.ContainsFunc(g.seeds, func(d *detectionTally) bool { return d.scores != nil })
 }
 
-// markBest marks the row with the highest mean F1, the first of several.
+// markBest marks the row with the highest mean F1, the first of several; none
+// when no threshold finds anything.
 func markBest(rows []*scoreRow) {
 	var best *scoreRow
-	var most float64
+	most := 0.0
 	for _, r := range rows {
-		if v := r.score(record.Counts.F1).Value; v != nil && (best == nil || *v > most) {
+		if v := r.score(record.Counts.F1).Value; v != nil && *v > most {
 			best, most = r, *v
 		}
 	}
