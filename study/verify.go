@@ -40,14 +40,14 @@ func (s *Study) Verify(ctx context.Context, prompts Prompts, kept Kept, found fu
 	if err := s.verifyInstances(kept, &v, found); err != nil {
 		return v, err
 	}
-	return v, s.replayAll(ctx, prompts, kept, &v, func(t, again *record.Trial, err error) {
-		switch {
-		case err != nil:
-			found(fmt.Sprintf("trial %s cannot be made again from its calls: %v", t.Key, err))
-		case !same(t, again):
-			found(fmt.Sprintf("trial %s comes out otherwise from its replies: %s", t.Key, differ(t, again)))
+	err := s.again(ctx, prompts, kept, &v, func(a *again) {
+		if made, err := a.made(ctx); err != nil {
+			found(fmt.Sprintf("trial %s cannot be made again from its calls: %v", a.stored.Key, err))
+		} else if v.Replayed++; !same(a.stored, made) {
+			found(fmt.Sprintf("trial %s comes out otherwise from its replies: %s", a.stored.Key, differ(a.stored, made)))
 		}
 	})
+	return v, err
 }
 
 func (s *Study) verifyPlan(kept Kept, v *Verification, found func(string)) error {
@@ -92,8 +92,22 @@ func (s *Study) verifyInstances(kept Kept, v *Verification, found func(string)) 
 	return nil
 }
 
-// replayAll makes every finished trial again and hands both to compare.
-func (s *Study) replayAll(ctx context.Context, prompts Prompts, kept Kept, v *Verification, compare func(stored, again *record.Trial, err error)) error {
+// An again is a finished trial with what it takes to make it again.
+type again struct {
+	stored   *record.Trial
+	calls    []*record.Call
+	planned  Trial
+	replayer *Replayer
+}
+
+// made is the trial as its replies make it now.
+func (a *again) made(ctx context.Context) (*record.Trial, error) {
+	return a.replayer.Trial(ctx, &a.planned)
+}
+
+// again goes through the trials that ended without failing, in the plan's
+// order, each with its calls.
+func (s *Study) again(ctx context.Context, prompts Prompts, kept Kept, v *Verification, each func(*again)) error {
 	var past latest
 	replayer, err := NewReplayer(s, prompts, &past)
 	if err != nil {
@@ -103,22 +117,20 @@ func (s *Study) replayAll(ctx context.Context, prompts Prompts, kept Kept, v *Ve
 	defer stopTrials()
 	nextCall, stopCalls := iter.Pull2(kept.Calls())
 	defer stopCalls()
-	trial, err, more := nextTrial()
+	trial, trialErr, more := nextTrial()
 	call, callErr, moreCalls := nextCall()
 	for planned := range s.Plan() {
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := errors.Join(err, callErr); err != nil {
-			return err
-		}
 		past.calls = past.calls[:0]
-		for moreCalls && call.Trial == planned.Key {
+		for callErr == nil && moreCalls && call.Trial == planned.Key {
 			past.calls = append(past.calls, call)
 			v.Calls++
-			if call, callErr, moreCalls = nextCall(); callErr != nil {
-				return callErr
-			}
+			call, callErr, moreCalls = nextCall()
+		}
+		if err := errors.Join(trialErr, callErr); err != nil {
+			return err
 		}
 		if !more || trial.Key != planned.Key {
 			continue
@@ -127,15 +139,11 @@ func (s *Study) replayAll(ctx context.Context, prompts Prompts, kept Kept, v *Ve
 		if trial.Outcome == record.Failed {
 			v.Failed++
 		} else {
-			v.Replayed++
-			again, failure := replayer.Trial(ctx, &planned)
-			compare(trial, again, failure)
+			each(&again{trial, past.calls, planned, replayer})
 		}
-		if trial, err, more = nextTrial(); err != nil {
-			return err
-		}
+		trial, trialErr, more = nextTrial()
 	}
-	return nil
+	return errors.Join(trialErr, callErr)
 }
 
 // latest holds the calls of the trial being made again.
