@@ -100,7 +100,7 @@ func (r *settingRow) difference(of seedMeasure) Cell {
 }
 
 // settingLabels are the label columns of tables over both tasks; varied is the
-// one that the table is about.
+// one that the table is about. The batch is shown where rows differ in it alone.
 func settingLabels(rows []*settingRow, short map[string]string, varied definition[settingRow]) []definition[settingRow] {
 	return []definition[settingRow]{
 		{Column{Key: "model", Heading: "model", Kind: Label, Section: true}, func(r *settingRow) Cell { return modelCell(r.model, short) }},
@@ -108,6 +108,9 @@ func settingLabels(rows []*settingRow, short map[string]string, varied definitio
 		{Column{Key: "regime", Heading: "regime", Kind: Label}, func(r *settingRow) Cell { return regimeCell(r.regime) }},
 		{Column{Key: "strategy", Heading: "strategy", Kind: Label}, func(r *settingRow) Cell { return strategyCell(r.strategy) }},
 		varied,
+		{Column{Key: "batch", Heading: "batch", Unit: "entries a call", Kind: Label, Align: Right,
+			DataOnly: len(varying(rows, settingOfRow, func(s *setting) { s.batch = 0 })) == 0},
+			func(r *settingRow) Cell { return batchCell(r.batch) }},
 	}
 }
 

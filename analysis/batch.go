@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -48,7 +47,6 @@ func (c *Collector) Batch() Table {
 	for i := range defs {
 		if defs[i].Key == "batch" {
 			defs[i].DataOnly = false
-			defs[i].cell = func(g *detectionGroup) Cell { return Cell{Label: strconv.Itoa(g.batch)} }
 		}
 	}
 	defs = append(defs, finishedSeeds()...)

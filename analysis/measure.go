@@ -97,13 +97,7 @@ func settingColumns[T any](groups []*group[T]) []definition[group[T]] {
 		{
 			Column{Key: "batch", Heading: "batch", Unit: "entries a call", Kind: Label, Align: Right,
 				DataOnly: !varies(func(s setting) any { return s.batch })},
-			func(g *group[T]) Cell {
-				c := Cell{Label: strconv.Itoa(g.batch)}
-				if g.batch == 0 {
-					c.Short = "–"
-				}
-				return c
-			},
+			func(g *group[T]) Cell { return batchCell(g.batch) },
 		},
 		{
 			Column{Key: "framing", Heading: "framing", Kind: Label,
@@ -116,6 +110,15 @@ func settingColumns[T any](groups []*group[T]) []definition[group[T]] {
 			func(g *group[T]) Cell { return gridCell(g.rows, g.cols) },
 		},
 	}
+}
+
+// batchCell shows entries a call; none where nothing is audited in batches.
+func batchCell(batch int) Cell {
+	c := Cell{Label: strconv.Itoa(batch)}
+	if batch == 0 {
+		c.Short = "–"
+	}
+	return c
 }
 
 func gridCell(rows, cols int) Cell {
