@@ -494,6 +494,10 @@ func TestScoreByHand(t *testing.T) {
 	isShare(t, bins, "stale", 0, 1, "0.2 to <0.3")
 	isShare(t, bins, "stale", 1, 1, "1")
 	near(t, "mean score", cellOf(t, bins, "mean_score", "0.2 to <0.3").Value, 0.29)
+	c = Collector{}
+	add(t, &c, scored("anthropic/claude-sonnet-4-6", 1, map[float64]string{0.6: "Sv", 0.7: "S"}))
+	near(t, "the paper's at 0.6", cellOf(t, c.Calibration(), "paper_stale", "0.6 to <0.7").Value, 0.35)
+	near(t, "the paper's at 0.7", cellOf(t, c.Calibration(), "paper_stale", "0.7 to <0.8").Value, undefined)
 }
 
 // A threshold that ties with another is not better than it.

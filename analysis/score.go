@@ -258,6 +258,11 @@ func (c *Collector) Calibration() Table {
 		}
 	}
 	short := c.modelNames()
+	paper := func(r *binRow) *figure {
+		return publishedFigure(func(f *figure) bool {
+			return f.Measure == "stale-at-score" && binOf(f.Threshold) == r.bin && f.fits(&r.setting)
+		})
+	}
 	fill(&t, []definition[binRow]{
 		{Column{Key: "model", Heading: "model", Kind: Label, Section: true}, func(r *binRow) Cell { return modelCell(r.model, short) }},
 		{Column{Key: "regime", Heading: "regime", Kind: Label}, func(r *binRow) Cell { return regimeCell(r.regime) }},
@@ -269,6 +274,9 @@ func (c *Collector) Calibration() Table {
 		{Column{Key: "score", Heading: "score", Kind: Label}, func(r *binRow) Cell { return Cell{Label: r.binName()} }},
 		{Column{Key: "mean_score", Heading: "mean score", Unit: "score", Kind: Average, Decimals: 3, Brief: true}, func(r *binRow) Cell { return meanOf(r.sum, r.entries) }},
 		{Column{Key: "stale", Heading: "truly stale", Unit: "share of entries with such a score", Kind: Share, Decimals: 3, Base: true}, func(r *binRow) Cell { return shareOf(r.stale, r.entries) }},
+		{Column{Key: "paper_stale", Heading: "in\u00a0the paper", Unit: "share of entries with such a score", Kind: Number, Decimals: 2,
+			DataOnly: !slices.ContainsFunc(rows, func(r *binRow) bool { return paper(r) != nil })},
+			func(r *binRow) Cell { return paperCell(paper(r)) }},
 	}, rows)
 	t.Notes = append(t.Notes, "In brackets, where there is room, the number of entries. Entries without a score are in no bin; bins without an entry are left out.")
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
