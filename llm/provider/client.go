@@ -1,0 +1,243 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// maxAnswer bounds the size of an answer, in bytes.
+const maxAnswer = 32 << 20
+
+// ClientOptions are what a Client is made of.
+type ClientOptions struct {
+	Model    string      // the model's whole name, for errors
+	URL      string      // where requests go
+	Header   http.Header // sent with each; those of the settings come on top
+	Secrets  []string    // what must never be shown
+	Settings Settings
+}
+
+// A Client posts requests to one address. It is safe for concurrent use, and
+// keeps connections for the next request. It is printed as its address.
+type Client struct {
+	model     string
+	url       string
+	endpoint  string
+	header    http.Header
+	secrets   []string
+	deadlines Deadlines
+	now       func() time.Time
+	http      *http.Client
+}
+
+// NewClient checks the options and returns a client. Values of the settings'
+// headers and passwords in the address are kept as secrets besides those given.
+func NewClient(o ClientOptions) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("model %q: its address cannot be read", o.Model)
+	}
+	c := &Client{
+		model:     o.Model,
+		url:       o.URL,
+		endpoint:  (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
+		header:    o.Header.Clone(),
+		secrets:   append([]string{}, o.Secrets...),
+		deadlines: o.Settings.Deadlines.withDefaults(),
+		now:       o.Settings.Now,
+	}
+	if c.header == nil {
+		c.header = http.Header{}
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	c.header.Set("User-Agent", "spatialstale")
+	for name, value := range o.Settings.Header {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }) || !fitsHeader(value) {
+			return nil, fmt.Errorf("model %q: the header %q cannot be sent", o.Model, name)
+		}
+		c.header.Set(name, value)
+		c.secrets = append(c.secrets, value)
+		if _, bare, ok := strings.Cut(value, " "); ok {
+			c.secrets = append(c.secrets, bare)
+		}
+	}
+	c.hide(u)
+	proxy := o.Settings.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	through, err := proxy(&http.Request{URL: u})
+	if err != nil { // it shows the proxy's address, password and all
+		return nil, fmt.Errorf("model %q: the proxy that the environment sets cannot be read", o.Model)
+	}
+	c.hide(through)
+	dial := o.Settings.Dial
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	c.http = &http.Client{
+		// Following a redirect would carry the key to another place.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: proxy,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				ctx, cancel := context.WithTimeoutCause(ctx, c.deadlines.Connect, errConnect)
+				defer cancel()
+				conn, err := dial(ctx, network, address)
+				if err != nil && context.Cause(ctx) == errConnect {
+					return nil, errConnect
+				}
+				return conn, err
+			},
+			TLSHandshakeTimeout: c.deadlines.Connect,
+			MaxIdleConnsPerHost: 512,
+			IdleConnTimeout:     90 * time.Second,
+			ForceAttemptHTTP2:   true,
+			HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		},
+	}
+	return c, nil
+}
+
+// hide keeps the password of an address as a secret.
+func (c *Client) hide(u *url.URL) {
+	if u == nil || u.User == nil {
+		return
+	}
+	if password, ok := u.User.Password(); ok {
+		c.secrets = append(c.secrets, password)
+	}
+}
+
+// Endpoint returns where requests go, without user, password and query.
+func (c *Client) Endpoint() string { return c.endpoint }
+
+// String returns the endpoint, so that no way of printing shows more.
+func (c *Client) String() string { return c.endpoint }
+
+// GoString returns the endpoint.
+func (c *Client) GoString() string { return c.endpoint }
+
+// CloseIdleConnections closes the connections that no request uses.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// An Answer is what a server sent back, whatever its status, read to the end.
+type Answer struct {
+	Status     int
+	Header     http.Header
+	Body       []byte
+	RetryAfter time.Duration // how long the server asks to wait; 0 when it does not say
+}
+
+// The deadlines as causes of an end.
+var (
+	errConnect = errors.New("no connection in time")
+	errIdle    = errors.New("no byte in time")
+	errAttempt = errors.New("no whole answer in time")
+)
+
+// Post sends a JSON body on behalf of req and returns the answer. Headers for
+// this request alone may be nil. An error is an *llm.Error of kind network,
+// timeout, malformed or canceled.
+func (c *Client) Post(ctx context.Context, req *llm.Request, body []byte, header http.Header) (*Answer, error) {
+	within, cancel := context.WithTimeoutCause(ctx, c.deadlines.Attempt, errAttempt)
+	defer cancel()
+	within, stop := context.WithCancelCause(within)
+	defer stop(nil)
+	r, err := http.NewRequestWithContext(within, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, c.Error(req, llm.KindBadRequest, "the request cannot be made")
+	}
+	r.Header = c.header.Clone()
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.broken(ctx, within, req, err, -1)
+	}
+	defer resp.Body.Close()
+	idle := time.AfterFunc(c.deadlines.Idle, func() { stop(errIdle) })
+	defer idle.Stop()
+	data, err := io.ReadAll(&pulse{io.LimitReader(resp.Body, maxAnswer+1), func() { idle.Reset(c.deadlines.Idle) }})
+	if err != nil {
+		return nil, c.broken(ctx, within, req, err, len(data))
+	}
+	if len(data) > maxAnswer {
+		return nil, c.Error(req, llm.KindMalformed, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20))
+	}
+	return &Answer{resp.StatusCode, resp.Header, data, RetryAfter(resp.Header, c.now())}, nil
+}
+
+// A pulse is a reader that tells of each byte that comes.
+type pulse struct {
+	r    io.Reader
+	beat func()
+}
+
+func (p *pulse) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if n > 0 {
+		p.beat()
+	}
+	return n, err
+}
+
+// Error returns the failure of a call with what a server said, or we say of it.
+func (c *Client) Error(req *llm.Request, kind llm.Kind, said string) *llm.Error {
+	return &llm.Error{Kind: kind, Model: c.model, Slot: req.Slot, Message: c.Words(req, said)}
+}
+
+// Words returns what a server said to a request, fit for an error or a record:
+// one line of at most 300 characters, without secrets and without what the
+// prompt holds.
+func (c *Client) Words(req *llm.Request, said string) string { return words(said, c.secrets, req) }
+
+// broken turns the end of a connection into an error. got is how much of the
+// answer came before, -1 when it never began.
+func (c *Client) broken(ctx, within context.Context, req *llm.Request, err error, got int) *llm.Error {
+	if ctx.Err() != nil {
+		e := c.Error(req, llm.KindCanceled, "")
+		e.Err = context.Cause(ctx)
+		return e
+	}
+	where := "before an answer came"
+	if got >= 0 {
+		where = fmt.Sprintf("in the middle of an answer, after %d bytes", got)
+	}
+	switch cause := context.Cause(within); {
+	case errors.Is(cause, errIdle):
+		return c.Error(req, llm.KindTimeout, fmt.Sprintf("silence for %v %s", c.deadlines.Idle, where))
+	case errors.Is(cause, errAttempt):
+		return c.Error(req, llm.KindTimeout, fmt.Sprintf("no whole answer within %v", c.deadlines.Attempt))
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the address, which may hold a password
+	}
+	text := err.Error()
+	var refused *net.OpError
+	switch {
+	case errors.Is(err, errConnect), strings.Contains(text, "TLS handshake timeout"):
+		return c.Error(req, llm.KindTimeout, fmt.Sprintf("no connection to %s within %v", c.endpoint, c.deadlines.Connect))
+	case errors.As(err, &refused) && refused.Op == "dial":
+		return c.Error(req, llm.KindNetwork, fmt.Sprintf("no connection to %s: %v", c.endpoint, refused.Err))
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "gzip: "), strings.Contains(text, "flate: "):
+		return c.Error(req, llm.KindMalformed, "the answer is not readable: "+text)
+	}
+	return c.Error(req, llm.KindNetwork, fmt.Sprintf("the connection broke %s: %s", where, text))
+}

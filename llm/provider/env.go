@@ -1,0 +1,147 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// An Env is what a provider takes from outside.
+type Env struct {
+	Getenv func(name string) string // nil for an empty environment
+	Settings
+}
+
+// Settings are what a user can choose about the calls of a model. The zero
+// value is what most want.
+type Settings struct {
+	// Detail is asked of pictures where the protocol has it, such as "low" or
+	// "high"; empty leaves it to the provider.
+	Detail string
+	// NoSchema never asks for output that follows a schema.
+	NoSchema bool
+	// ExtraBody is a JSON object whose members are added to each request's
+	// body, or replace ours.
+	ExtraBody json.RawMessage
+	// Header is added to each request, or replaces ours. Its values are treated
+	// as credentials.
+	Header map[string]string
+	// NameCalls sends trial and slot of each call in the header llm.CallHeader.
+	NameCalls bool
+	Deadlines Deadlines
+	// Dial opens connections; nil for the machine's network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Proxy finds the proxy for a request; nil for that of the environment
+	// (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
+	Proxy func(*http.Request) (*url.URL, error)
+	// Now tells the time, for dates that a server says to wait for; nil for the
+	// machine's clock.
+	Now func() time.Time
+}
+
+// Deadlines bound every wait. Zero fields stand for their defaults.
+type Deadlines struct {
+	Connect time.Duration // for a connection, and again for its TLS handshake: 30 s
+	Idle    time.Duration // between two bytes of an answer that has begun: 1 minute
+	Attempt time.Duration // for the whole of a request: 10 minutes
+}
+
+func (d Deadlines) withDefaults() Deadlines {
+	fill := func(field *time.Duration, value time.Duration) {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	fill(&d.Connect, 30*time.Second)
+	fill(&d.Idle, time.Minute)
+	fill(&d.Attempt, 10*time.Minute)
+	return d
+}
+
+// Get returns the value of an environment variable, empty when it is not set.
+func (e Env) Get(name string) string {
+	if e.Getenv == nil || name == "" {
+		return ""
+	}
+	return strings.TrimSpace(e.Getenv(name))
+}
+
+// Access is what reaching a provider takes, by the names of environment
+// variables.
+type Access struct {
+	Credential string // holds the key; empty when there is none
+	Optional   bool   // it also works without the key
+	BaseURLVar string // moves the base URL
+	BaseURL    string // where it is unless moved; empty when BaseURLVar must be set
+}
+
+// String says it in words: "key in OPENAI_API_KEY, at https://…".
+func (a Access) String() string {
+	var words []string
+	if a.Credential != "" {
+		key := "key in " + a.Credential
+		if a.Optional {
+			key += " if it wants one"
+		}
+		words = append(words, key)
+	}
+	switch {
+	case a.BaseURL != "" && a.BaseURLVar != "":
+		words = append(words, fmt.Sprintf("at %s unless %s says otherwise", a.BaseURL, a.BaseURLVar))
+	case a.BaseURL != "":
+		words = append(words, "at "+a.BaseURL)
+	case a.BaseURLVar != "":
+		words = append(words, "at the address in "+a.BaseURLVar)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Found reports whether the credential is there.
+func (a Access) Found(env Env) bool { return env.Get(a.Credential) != "" }
+
+// Key returns the credential for the model of that name, empty when there is
+// none and none is needed.
+func (a Access) Key(name string, env Env) (string, error) {
+	key := env.Get(a.Credential)
+	switch {
+	case key == "" && a.Credential != "" && !a.Optional:
+		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "it wants a key in the environment variable " + a.Credential + ", which is not set"}
+	case !fitsHeader(key):
+		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "the key in the environment variable " + a.Credential + " has a character that no key has"}
+	}
+	return key, nil
+}
+
+// URL returns the base URL for the model of that name, without a slash at its
+// end.
+func (a Access) URL(name string, env Env) (string, error) {
+	base := env.Get(a.BaseURLVar)
+	if base == "" {
+		base = a.BaseURL
+	}
+	if base == "" {
+		return "", fmt.Errorf("model %q: it wants its address in the environment variable %s, which is not set", name, a.BaseURLVar)
+	}
+	// The cause would show the whole text, a password in it as well.
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", fmt.Errorf("model %q: the address in %s is none; want one like https://host/v1", name, a.BaseURLVar)
+	}
+	return strings.TrimRight(base, "/"), nil
+}
+
+// fitsHeader reports whether a value can stand in an HTTP header.
+func fitsHeader(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+// Package provider is what all providers of models share: how a model's name
+// leads to one, which credential it wants and where it is reached, and the HTTP
+// under their protocols (deadlines, connections, what a server says when it
+// fails). Each wire protocol is a package below this one; the command fills a
+// Registry with their providers.
+//
+// It refuses to show a credential or the content of a prompt: neither is ever
+// in an error, a description or anything else that it returns.
+package provider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// A Provider is a family of models whose names share a prefix.
+type Provider struct {
+	Prefix string // of its models' names, such as "openai/"
+	Form   string // of its models' names, such as "openai/MODEL"
+	Note   string // what it is, in a line
+	Access Access // what reaching it takes
+	// Check says what is wrong with the rest of a name; nil when any will do.
+	Check func(model string) error
+	// Open makes a model ready for calls. The model is the name without the
+	// prefix. No request is made.
+	Open func(model string, env Env) (llm.Model, error)
+}
+
+// A Registry finds the provider of a model. The zero value is empty.
+type Registry struct{ providers []Provider }
+
+// Add adds providers. Two with the same prefix are a mistake in the program,
+// and panic.
+func (r *Registry) Add(providers ...Provider) {
+	for _, p := range providers {
+		if slices.ContainsFunc(r.providers, func(q Provider) bool { return q.Prefix == p.Prefix }) {
+			panic("provider: two providers of " + p.Prefix)
+		}
+		r.providers = append(r.providers, p)
+	}
+}
+
+// All returns the providers in the order in which they were added.
+func (r *Registry) All() []Provider { return slices.Clone(r.providers) }
+
+// Find returns the provider of a model, by the longest prefix that fits, and
+// the rest of the name. It asks for no credential.
+func (r *Registry) Find(name string) (p Provider, model string, err error) {
+	for _, q := range r.providers {
+		if strings.HasPrefix(name, q.Prefix) && len(q.Prefix) > len(p.Prefix) {
+			p = q
+		}
+	}
+	if p.Prefix == "" {
+		return Provider{}, "", fmt.Errorf("unknown model %q", name)
+	}
+	model = strings.TrimPrefix(name, p.Prefix)
+	if strings.TrimSpace(model) != model || model == "" {
+		return Provider{}, "", fmt.Errorf("model %q: want %s", name, p.Form)
+	}
+	if p.Check != nil {
+		if err := p.Check(model); err != nil {
+			return Provider{}, "", fmt.Errorf("model %q: %w", name, err)
+		}
+	}
+	return p, model, nil
+}
+
+// Open makes a model ready for calls.
+func (r *Registry) Open(name string, env Env) (llm.Model, error) {
+	p, model, err := r.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(model, env)
+}
+
+// String lists the providers for people, with the names of the credentials that
+// they want, two lines each.
+func (r *Registry) String() string {
+	var b strings.Builder
+	for _, p := range r.providers {
+		fmt.Fprintf(&b, "  %s\n      %s\n", p.Form, strings.Join(slices.DeleteFunc([]string{p.Note, p.Access.String()}, func(s string) bool { return s == "" }), "; "))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

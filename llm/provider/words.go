@@ -1,0 +1,147 @@
+package provider
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// Bounds of what is kept of a server's words.
+const (
+	maxHeard = 2000 // bytes that are looked at
+	maxWords = 300  // characters that are kept
+)
+
+// echoed is the length in bytes from which on a piece of a server's words that
+// also stands in the prompt is taken for an echo of it.
+const echoed = 16
+
+// words returns what a server said, fit for an error: one line of at most 300
+// characters, without secrets and without what the prompt holds. Servers echo
+// both.
+func words(said string, secrets []string, req *llm.Request) string {
+	said = strings.ToValidUTF8(said[:min(len(said), maxHeard)], "")
+	for _, secret := range secrets {
+		said = hideSecret(said, secret)
+	}
+	said = dataURL.ReplaceAllString(said, "[data]")
+	said = longRun.ReplaceAllString(said, "[data]")
+	if req != nil {
+		said = hideEcho(said, req)
+	}
+	said = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, said)
+	said = strings.Join(strings.Fields(said), " ")
+	if runes := []rune(said); len(runes) > maxWords {
+		said = string(runes[:maxWords-1]) + "…"
+	}
+	return said
+}
+
+var (
+	dataURL = regexp.MustCompile(`data:[a-z]+/[a-z.+-]+;base64,[A-Za-z0-9+/=_\\-]*`)
+	longRun = regexp.MustCompile(`[A-Za-z0-9+/=_-]{120,}`)
+	tokens  = regexp.MustCompile(`[A-Za-z0-9_\-.*…•]{8,}`)
+)
+
+const hidden = "[credential]"
+
+// hideSecret takes a secret out of a text: as it is, as it is escaped, and as
+// servers show it in part, such as "sk-ab***xyz".
+func hideSecret(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	if len(secret) < 8 {
+		// Hardly a secret, and it may be part of a word. Twice, because two that
+		// stand side by side share what is between them.
+		alone := regexp.MustCompile(`(^|[^A-Za-z0-9])` + regexp.QuoteMeta(secret) + `($|[^A-Za-z0-9])`)
+		for range 2 {
+			text = alone.ReplaceAllString(text, "${1}"+hidden+"${2}")
+		}
+		return text
+	}
+	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), inner(jsonString(secret)), inner(strconv.Quote(secret))} {
+		text = strings.ReplaceAll(text, form, hidden)
+	}
+	return tokens.ReplaceAllStringFunc(text, func(token string) string {
+		masked := strings.ContainsAny(token, "*…•") || strings.Contains(token, "..")
+		head, tail := commonPrefix(token, secret), commonSuffix(token, secret)
+		if head >= 8 || tail >= 8 || masked && (head >= 2 || tail >= 2) {
+			return hidden
+		}
+		return token
+	})
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func commonSuffix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// hideEcho takes out of a text what also stands in the prompt, as it is or
+// escaped as a string of JSON or of a program.
+func hideEcho(text string, req *llm.Request) string {
+	var all strings.Builder
+	for i := range req.Parts {
+		all.WriteString(req.Parts[i].Text())
+	}
+	prompt := all.String()
+	forms := []string{prompt, jsonString(prompt), strconv.QuoteToASCII(prompt)}
+	echo := make([]bool, len(text))
+	for i := 0; i+echoed <= len(text); i++ {
+		for _, form := range forms {
+			if strings.Contains(form, text[i:i+echoed]) {
+				for j := i; j < i+echoed; j++ {
+					echo[j] = true
+				}
+				break
+			}
+		}
+	}
+	var out strings.Builder
+	for i := range len(text) {
+		switch {
+		case !echo[i]:
+			out.WriteByte(text[i])
+		case i == 0 || !echo[i-1]:
+			out.WriteString("[prompt]")
+		}
+	}
+	return strings.ToValidUTF8(out.String(), "")
+}
+
+// jsonString writes a string as JSON without escaping for HTML.
+func jsonString(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string can always be written
+	return strings.TrimSpace(b.String())
+}
+
+// inner takes the quotes off.
+func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
