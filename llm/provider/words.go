@@ -53,7 +53,7 @@ func words(said string, secrets []string, req *llm.Request) string {
 var (
 	dataURL = regexp.MustCompile(`data:[a-z]+/[a-z.+-]+;base64,[A-Za-z0-9+/=_\\-]*`)
 	longRun = regexp.MustCompile(`[A-Za-z0-9+/=_-]{120,}`)
-	tokens  = regexp.MustCompile(`[A-Za-z0-9_\-.*…•]{8,}`)
+	tokens  = regexp.MustCompile(`[A-Za-z0-9_\-.*…•]{7,}[A-Za-z0-9_\-*…•]`)
 )
 
 const hidden = "[credential]"
