@@ -135,7 +135,10 @@ const longName = 28
 // fit: its name without parameters, and a number that the notes explain.
 // Numbers follow the order of all models, so that they mean the same in every
 // table.
-func (c *Collector) modelNames() map[string]string {
+func (c *Collector) modelNames() map[string]string { return shortNames(c.models()) }
+
+// models returns a run's models in the order of its tables.
+func (c *Collector) models() []string {
 	all := make(map[string]bool)
 	for s := range c.detection {
 		all[s.model] = true
@@ -143,8 +146,16 @@ func (c *Collector) modelNames() map[string]string {
 	for s := range c.episodes {
 		all[s.model] = true
 	}
+	return slices.SortedFunc(maps.Keys(all), c.plan.compareModels)
+}
+
+// shortNames numbers long names in the order given; a name may come twice.
+func shortNames(models []string) map[string]string {
 	short := make(map[string]string)
-	for _, name := range slices.SortedFunc(maps.Keys(all), c.plan.compareModels) {
+	for _, name := range models {
+		if short[name] != "" {
+			continue
+		}
 		if base, _, ok := strings.Cut(name, "?"); ok && len(name) > longName {
 			short[name] = fmt.Sprintf("%s [%d]", base, len(short)+1)
 		}

@@ -30,6 +30,7 @@ const (
 	Rate    Kind = "rate"    // a Mean of every seed's share, with Count out of Of over all seeds
 	Share   Kind = "share"   // Value is Count out of Of, over all seeds
 	Average Kind = "average" // Value is the mean over N episodes
+	Paired  Kind = "paired"  // a Mean of per-seed differences of two runs, with Pairs behind it
 )
 
 // Align is a column's alignment.
@@ -70,7 +71,22 @@ type Cell struct {
 	Undefined int      // seeds left out because the value does not exist there
 	Count     int
 	Of        int
-	Decimals  int // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
+	Pairs     []SeedPair // the seeds behind a difference, in ascending order, also those where it is undefined
+	Decimals  int        // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
+}
+
+// A SeedPair is one seed's value in two runs; nil where it is undefined.
+type SeedPair struct {
+	Seed int
+	A, B *float64
+}
+
+// Difference is B less A, nil where either is undefined.
+func (p *SeedPair) Difference() *float64 {
+	if p.A == nil || p.B == nil {
+		return nil
+	}
+	return new(*p.B - *p.A)
 }
 
 // Display returns what people are shown for a label.

@@ -13,7 +13,8 @@ import (
 // below a line of names. An undefined value is an empty field. The column KEY
 // holds the value; a mean has its standard deviation in KEY_sd and the seeds
 // it rests on in KEY_n, a share its numerator in KEY_count and its denominator
-// in KEY_of, an average the episodes it rests on in KEY_n.
+// in KEY_of, an average the episodes it rests on in KEY_n. The pairs behind a
+// paired difference are in JSON only.
 func CSV(w io.Writer, t analysis.Table) error {
 	out := csv.NewWriter(w)
 	var header []string
@@ -56,7 +57,7 @@ func fieldsOf(col *analysis.Column, c *analysis.Cell) []field {
 		return []field{{"", c.Label}}
 	case analysis.Count:
 		return []field{{"", strconv.Itoa(c.Count)}}
-	case analysis.Mean:
+	case analysis.Mean, analysis.Paired:
 		return []field{value, sd, n}
 	case analysis.Rate:
 		return []field{value, sd, n, count, of}

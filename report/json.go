@@ -20,7 +20,9 @@ const FormatVersion = 1
 //
 // A cell is a string for a label and a number for a count; any other is an
 // object with "value" and, as its column's kind has it, "sd", "n" with
-// "undefined", "count" and "of". A value that is undefined is null.
+// "undefined", "count" and "of". A paired difference of two runs has "value",
+// "sd", "n", "undefined" and "pairs": [{"seed", "a", "b", "difference"}]. A value
+// that is undefined is null.
 func JSON(w io.Writer, tables []analysis.Table) error {
 	doc := document{Version: FormatVersion, Tables: make([]jsonTable, 0, len(tables))}
 	for i := range tables {
@@ -141,6 +143,12 @@ func jsonCell(col *analysis.Column, c *analysis.Cell) any {
 			overSeeds
 			fraction
 		}{v, s, f}
+	case analysis.Paired:
+		return struct {
+			value
+			overSeeds
+			Pairs []jsonPair `json:"pairs"`
+		}{v, s, jsonPairs(c.Pairs)}
 	case analysis.Share:
 		return struct {
 			value
@@ -153,4 +161,21 @@ func jsonCell(col *analysis.Column, c *analysis.Cell) any {
 		}{v, c.N}
 	}
 	return v
+}
+
+// A jsonPair is one seed of a paired difference.
+type jsonPair struct {
+	Seed       int      `json:"seed"`
+	A          *float64 `json:"a"`
+	B          *float64 `json:"b"`
+	Difference *float64 `json:"difference"`
+}
+
+func jsonPairs(pairs []analysis.SeedPair) []jsonPair {
+	out := make([]jsonPair, len(pairs))
+	for i := range pairs {
+		p := &pairs[i]
+		out[i] = jsonPair{p.Seed, p.A, p.B, p.Difference()}
+	}
+	return out
 }

@@ -121,7 +121,7 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 	}
 	s := shown{lead: decimal(*c.Value, decimals)}
 	switch col.Kind {
-	case analysis.Mean, analysis.Rate:
+	case analysis.Mean, analysis.Rate, analysis.Paired:
 		if col.Brief {
 			s.lead = honest(*c.Value, decimals)
 		} else if c.SD != nil && d < bare {

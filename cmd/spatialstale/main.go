@@ -37,6 +37,7 @@ type cli struct {
 	Plan    planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
 	Show    showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
 	Report  reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
+	Compare compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`
 	Trace   traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
 	Export  exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
 	Version kong.VersionFlag `help:"Print the version and exit."`

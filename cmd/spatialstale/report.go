@@ -16,21 +16,32 @@ type reportCmd struct {
 	Format string   `enum:"text,md,csv,json" default:"text" help:"Form of the tables: text, md, csv or json."`
 	Table  []string `placeholder:"ID,…" help:"Show only these tables, as in deaths,exposure; all unless given."`
 	Out    string   `placeholder:"DIR" help:"Write a file for each table into this folder; required for csv."`
+
+	Rescore bool   `help:"Show what the stored replies say to today's parser, and to a strict one, instead of the tables of the run."`
+	Prompts string `placeholder:"DIR" help:"With --rescore: the folder of prompt files that the run was made with, if it was made with one."`
 }
 
-// Run shows every table of finished, stopped or running runs.
+// Run shows every table of finished, stopped or running runs, or what their
+// replies say now.
 func (c *reportCmd) Run(e *env) error {
 	if c.Format == "csv" && c.Out == "" {
 		return usageError{errors.New("csv is a file for each table; give --out DIR")}
 	}
-	collector := &analysis.Collector{}
-	read := runReader{collector: collector, runOf: map[string]string{}}
+	if c.Prompts != "" && !c.Rescore {
+		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
+	}
+	read := newRunReader()
+	again := analysis.NewRescoring(read.collector)
 	for _, dir := range c.Runs {
-		if err := read.run(dir); err != nil {
+		if err := c.read(e, dir, read, again); err != nil {
 			return err
 		}
 	}
-	tables, err := chosen(collector.All(), c.Table)
+	all := read.collector.All
+	if c.Rescore {
+		all = again.Tables
+	}
+	tables, err := chosen(all(), c.Table)
 	if err != nil {
 		return usageError{err}
 	}
@@ -50,6 +61,22 @@ func (c *reportCmd) Run(e *env) error {
 		fmt.Fprintln(e.stdout, name)
 	}
 	return nil
+}
+
+// read reads one run, and its replies again when that is asked.
+func (c *reportCmd) read(e *env, dir string, read *runReader, again *analysis.Rescoring) error {
+	run, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	if err := read.run(run, dir); err != nil {
+		return err
+	}
+	if !c.Rescore {
+		return nil
+	}
+	return rescore(e, run, dir, c.Prompts, again)
 }
 
 // chosen returns the tables with the given ids in their own order, all of them
@@ -76,12 +103,11 @@ type runReader struct {
 	runOf     map[string]string // trial → the run that plans it
 }
 
-func (r *runReader) run(dir string) error {
-	run, err := store.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer run.Close()
+func newRunReader() *runReader {
+	return &runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
+}
+
+func (r *runReader) run(run *store.Run, dir string) error {
 	for spec, err := range run.Plan() {
 		if err != nil {
 			return err

@@ -1,0 +1,245 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Difference is something in which the studies of two runs differ, in words
+// for people.
+type Difference struct{ What, A, B string }
+
+// Compare sets two runs side by side: a table of what they are and how they
+// differ, one of detections, one of episodes. Settings (model, modality,
+// regime, strategy, batch, framing, size) that both have are paired seed by
+// seed; a seed counts when no trial of it is lost on either side, and its
+// episodes are averaged first. When each run has one model, another one, the
+// two models are paired. Whatever one run has alone is named, and in no figure.
+//
+// The differences stand in the first table as they are given. No test is made:
+// the differences of every seed are in the cells, ready for one.
+func Compare(a, b *Collector, differences []Difference) []Table {
+	p := &pairing{a: a, b: b, modelsA: a.models(), modelsB: b.models()}
+	p.other = len(p.modelsA) == 1 && len(p.modelsB) == 1 && p.modelsA[0] != p.modelsB[0]
+	p.short = shortNames(slices.Concat(p.modelsA, p.modelsB))
+	detections := matchSettings(p, a.detection, b.detection)
+	episodes := matchSettings(p, a.episodes, b.episodes)
+	runs := p.runs(differences)
+	for _, side := range []struct {
+		name string
+		only []string
+	}{
+		{"A", slices.Concat(p.alone("detections", detections.onlyA, detections.inB), p.alone("episodes", episodes.onlyA, episodes.inB))},
+		{"B", slices.Concat(p.alone("detections", detections.onlyB, detections.inA), p.alone("episodes", episodes.onlyB, episodes.inA))},
+	} {
+		if len(side.only) > 0 {
+			runs.Notes = append(runs.Notes, "Only in "+side.name+", and in no table below: "+strings.Join(side.only, "; ")+".")
+		}
+	}
+	runs.Notes = append(runs.Notes, modelNotes(groupsOfModels(p.modelsA, p.modelsB), p.short)...)
+	detection := p.table(rowsOf(detections, progressOfDetection, []measureOf[detectionTally]{
+		{"f1", "F1", func(d *detectionTally) *float64 { return d.counts.F1() }},
+		{"recall", "recall", func(d *detectionTally) *float64 { return d.counts.Recall() }},
+		{"fpr", "FPR", func(d *detectionTally) *float64 { return d.counts.FPR() }},
+	}), "detector")
+	detection.ID = "compare-detection"
+	detection.Title = "Detection: B less A, seed by seed"
+	detection.Need = "detections of one setting on one seed in both runs"
+	navigation := p.table(rowsOf(episodes, progressOfEpisodes, []measureOf[episodeTally]{
+		{"success", "success", func(e *episodeTally) *float64 { return quotient(e.ends[endSuccess], e.finished) }},
+		{"death", "death", func(e *episodeTally) *float64 { return quotient(e.ends[endDeath], e.finished) }},
+	}), "strategy")
+	navigation.ID = "compare-navigation"
+	navigation.Title = "Navigation: B less A, seed by seed"
+	navigation.Need = "episodes of one setting on one seed in both runs"
+	if len(navigation.Rows) > 0 {
+		navigation.Notes = append(navigation.Notes, "A seed’s episodes are averaged first; a success or death rate is the mean over seeds.")
+	}
+	return []Table{runs, detection, navigation}
+}
+
+// A pairing is two runs, and how their models correspond.
+type pairing struct {
+	a, b             *Collector
+	modelsA, modelsB []string
+	other            bool // each has one model, and not the same
+	short            map[string]string
+}
+
+// counterpart is a setting of A as B has it.
+func (p *pairing) counterpart(s setting) setting {
+	if p.other {
+		s.model = p.modelsB[0]
+	}
+	return s
+}
+
+// A matched is the settings of one task.
+type matched[T any] struct {
+	both         []couple[T]
+	inA, inB     []setting // all of them
+	onlyA, onlyB []setting
+}
+
+// A couple is a setting in both runs, with its seeds.
+type couple[T any] struct {
+	setting
+	modelB string
+	a, b   map[int]*T
+}
+
+// matchSettings pairs the settings of two runs, in the order of A's tables.
+func matchSettings[T any](p *pairing, a, b groups[T]) *matched[T] {
+	m := &matched[T]{
+		inA: slices.SortedFunc(maps.Keys(a), p.a.byModelRegimeModality),
+		inB: slices.SortedFunc(maps.Keys(b), p.b.byModelRegimeModality),
+	}
+	paired := make(map[setting]bool)
+	for _, s := range m.inA {
+		o := p.counterpart(s)
+		if b[o] == nil {
+			m.onlyA = append(m.onlyA, s)
+			continue
+		}
+		paired[o] = true
+		m.both = append(m.both, couple[T]{s, o.model, a[s], b[o]})
+	}
+	for _, s := range m.inB {
+		if !paired[s] {
+			m.onlyB = append(m.onlyB, s)
+		}
+	}
+	return m
+}
+
+// A measureOf is what is compared of a seed; nil where it is undefined.
+type measureOf[T any] struct {
+	key, heading string
+	value        func(*T) *float64
+}
+
+// A coupleRow is one measure of a couple.
+type coupleRow struct {
+	setting
+	modelB       string
+	key, heading string
+	shared       int // seeds that both runs plan
+	lostA, lostB int // of these, those that have lost a trial in A, in B
+	pairs        []SeedPair
+}
+
+// rowsOf returns a row for every measure of every couple that shares a seed.
+func rowsOf[T any](m *matched[T], of func(*T) *progress, measures []measureOf[T]) []*coupleRow {
+	whole := func(t *T) bool { return of(t).finished > 0 && of(t).lost() == 0 }
+	var rows []*coupleRow
+	for _, c := range m.both {
+		for _, measure := range measures {
+			r := &coupleRow{setting: c.setting, modelB: c.modelB, key: measure.key, heading: measure.heading}
+			for _, seed := range slices.Sorted(maps.Keys(c.a)) {
+				a, b := c.a[seed], c.b[seed]
+				if b == nil {
+					continue
+				}
+				r.shared++
+				r.lostA += index(!whole(a))
+				r.lostB += index(!whole(b))
+				if whole(a) && whole(b) {
+					r.pairs = append(r.pairs, SeedPair{seed, measure.value(a), measure.value(b)})
+				}
+			}
+			if r.shared > 0 {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows
+}
+
+// mean is the mean over the pairs that are defined on both sides, so that the
+// mean of differences is the difference of means.
+func (r *coupleRow) mean(of func(*SeedPair) *float64) Cell {
+	values := make([]*float64, len(r.pairs))
+	for i := range r.pairs {
+		if r.pairs[i].Difference() != nil {
+			values[i] = of(&r.pairs[i])
+		}
+	}
+	return overSeeds(values)
+}
+
+// table is everything that tables of couples have in common.
+func (p *pairing) table(rows []*coupleRow, strategy string) Table {
+	t := Table{About: "Means over the seeds that both runs have. B − A: the mean over seeds of the seed’s value in B less its value in A, ± the standard deviation of these differences, which are not tested."}
+	if p.other {
+		t.About += " The models are A’s → B’s."
+	}
+	settings := groupsOfRows(rows)
+	defs := []definition[coupleRow]{
+		{Column{Key: "models", Heading: "models", Kind: Label, Section: true}, func(r *coupleRow) Cell {
+			c := modelCell(r.model, p.short)
+			if r.modelB != r.model {
+				b := modelCell(r.modelB, p.short)
+				c = Cell{Label: r.model + " → " + r.modelB, Short: c.Display() + " → " + b.Display(), Tag: bothTags(c.Tag, b.Tag)}
+			}
+			return c
+		}},
+		{Column{Key: "model_a", Heading: "model of A", Kind: Label, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Label: r.model} }},
+		{Column{Key: "model_b", Heading: "model of B", Kind: Label, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Label: r.modelB} }},
+		{Column{Key: "regime", Heading: "regime", Kind: Label}, func(r *coupleRow) Cell { return regimeCell(r.regime) }},
+		{Column{Key: "modality", Heading: "modality", Kind: Label}, func(r *coupleRow) Cell { return Cell{Label: r.modality} }},
+		{Column{Key: strategy, Heading: strategy, Kind: Label}, func(r *coupleRow) Cell { return strategyCell(r.strategy) }},
+	}
+	for _, d := range settingColumns(settings) {
+		defs = append(defs, definition[coupleRow]{d.Column, func(r *coupleRow) Cell {
+			return d.cell(&group[struct{}]{setting: r.setting})
+		}})
+	}
+	defs = append(defs, []definition[coupleRow]{
+		{Column{Key: "measure", Heading: "measure", Kind: Label}, func(r *coupleRow) Cell { return Cell{Label: r.key, Short: r.heading} }},
+		{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(r *coupleRow) Cell { return Cell{Count: len(r.pairs), Of: r.shared} }},
+		{Column{Key: "shared", Heading: "seeds that both plan", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.shared} }},
+		{Column{Key: "lost_a", Heading: "lost in A", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.lostA} }},
+		{Column{Key: "lost_b", Heading: "lost in B", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.lostB} }},
+		{Column{Key: "a", Heading: "A", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.mean(func(p *SeedPair) *float64 { return p.A }) }},
+		{Column{Key: "b", Heading: "B", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.mean(func(p *SeedPair) *float64 { return p.B }) }},
+		{Column{Key: "difference", Heading: "B − A", Unit: "difference of shares", Kind: Paired, Decimals: 3}, func(r *coupleRow) Cell {
+			c := r.mean((*SeedPair).Difference)
+			c.Pairs = r.pairs
+			return c
+		}},
+	}...)
+	fill(&t, defs, rows)
+	t.Warnings = incompletePairs(rows)
+	t.Notes = undefinedNotes(&t, "–: undefined, which is not zero: no pair of seeds has the value.")
+	if slices.ContainsFunc(rows, func(r *coupleRow) bool { return r.regime == "L3" && strategy == "detector" }) {
+		t.Notes = append(t.Notes, "L3: a seed’s counts are summed over its audits, one after each change, before its scores.")
+	}
+	return t
+}
+
+func bothTags(a, b string) string {
+	if a == b {
+		return a
+	}
+	return ""
+}
+
+// incompletePairs says how many pairs a loss of trials has left.
+func incompletePairs(rows []*coupleRow) []string {
+	var shared, left, lostA, lostB int
+	for i, r := range rows {
+		if i > 0 && rows[i-1].setting == r.setting {
+			continue // another measure of the same trials
+		}
+		shared += r.shared
+		left += len(r.pairs)
+		lostA += r.lostA
+		lostB += r.lostB
+	}
+	if left == shared {
+		return nil
+	}
+	return []string{"Incomplete: of " + countOf(shared, "pair") + " of a setting and a seed, " + thousands(left) + " are whole; trials failed or have no record in " +
+		countOf(lostA, "seed") + " of A and " + countOf(lostB, "seed") + " of B. Only whole pairs are used; where some lack, whole/shared is shown."}
+}

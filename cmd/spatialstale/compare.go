@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+type compareCmd struct {
+	A      string `arg:"" name:"a" help:"Run folder."`
+	B      string `arg:"" name:"b" help:"Run folder that is compared with it; differences are B less A."`
+	Format string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json; json has the differences of every seed."`
+}
+
+// Run shows two runs side by side, paired by seed. It changes nothing in them.
+func (c *compareCmd) Run(e *env) error {
+	a, manifestA, err := readAlone(c.A)
+	if err != nil {
+		return err
+	}
+	b, manifestB, err := readAlone(c.B)
+	if err != nil {
+		return err
+	}
+	differences, err := c.differences(&manifestA, &manifestB)
+	if err != nil {
+		return err
+	}
+	tables := analysis.Compare(a, b, differences)
+	if n := differentLakes(manifestA.Instances, manifestB.Instances); n > 0 {
+		tables[0].Warnings = append(tables[0].Warnings, fmt.Sprintf("The runs do not walk the same lakes: %s that both have by seed, size and regime are not the same in A and B. A pair is then of two lakes, and no better than two runs apart.", count(n, "lake")))
+	}
+	return printTables(e.stdout, tables, c.Format)
+}
+
+// readAlone reads one run.
+func readAlone(dir string) (*analysis.Collector, record.Manifest, error) {
+	run, err := store.Open(dir)
+	if err != nil {
+		return nil, record.Manifest{}, err
+	}
+	defer run.Close()
+	read := newRunReader()
+	if err := read.run(run, dir); err != nil {
+		return nil, record.Manifest{}, err
+	}
+	return read.collector, run.Manifest(), nil
+}
+
+// storedStudy returns the study of a run's manifest.
+func storedStudy(m *record.Manifest, dir string) (*study.Study, error) {
+	s := &study.Study{}
+	if err := json.Unmarshal(m.Study, s); err != nil {
+		return nil, fmt.Errorf("%s: the study in its manifest cannot be read: %w", dir, err)
+	}
+	return s, nil
+}
+
+// differences says in words what the two runs are, and in what their studies,
+// prompts and programs differ.
+func (c *compareCmd) differences(a, b *record.Manifest) ([]analysis.Difference, error) {
+	out := []analysis.Difference{{What: "run folder", A: c.A, B: c.B}}
+	differ := func(what, a, b string) {
+		if a != b {
+			out = append(out, analysis.Difference{What: what, A: a, B: b})
+		}
+	}
+	studyA, errA := storedStudy(a, c.A)
+	studyB, errB := storedStudy(b, c.B)
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	settingsA, errA := flat(studyA)
+	settingsB, errB := flat(studyB)
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	for _, key := range bothKeys(settingsA, settingsB) {
+		if rawA, rawB := settingsA[key], settingsB[key]; rawA != rawB {
+			wordsA, wordsB := valueWords(key, rawA), valueWords(key, rawB)
+			if wordsA == wordsB {
+				wordsB += ", not the same"
+			}
+			differ(settingWords(key), wordsA, wordsB)
+		}
+	}
+	for _, name := range bothKeys(a.Prompts, b.Prompts) {
+		differ("prompt "+name, sumWords(a.Prompts[name]), sumWords(b.Prompts[name]))
+	}
+	differ("program", a.Program, b.Program)
+	differ("built with", a.Go, b.Go)
+	return out, nil
+}
+
+func bothKeys(a, b map[string]string) []string {
+	keys := maps.Clone(a)
+	maps.Copy(keys, b)
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// settingWords is a setting's name as a study file has it.
+func settingWords(key string) string {
+	if key == "name" {
+		return "study"
+	}
+	return strings.TrimPrefix(key, "params.")
+}
+
+// manySeeds is how many seeds are counted rather than named.
+const manySeeds = 10
+
+// valueWords writes a setting's value for people.
+func valueWords(key, value string) string {
+	if value == "" {
+		if strings.HasPrefix(key, "params.") {
+			return "the provider's default"
+		}
+		return "none"
+	}
+	var strategies []study.Strategy
+	if strings.HasSuffix(key, ".strategies") || strings.HasSuffix(key, ".detectors") {
+		if json.Unmarshal([]byte(value), &strategies) == nil {
+			words := make([]string, len(strategies))
+			for i := range strategies {
+				words[i] = strategyWords(&strategies[i])
+			}
+			return strings.Join(words, ", ")
+		}
+	}
+	var list []any
+	switch err := json.Unmarshal([]byte(value), &list); {
+	case err != nil:
+		return strings.Trim(value, `"`)
+	case key == "seeds" && len(list) > manySeeds:
+		return count(len(list), "seed")
+	}
+	words := make([]string, len(list))
+	for i := range list {
+		words[i] = fmt.Sprint(list[i])
+	}
+	return strings.Join(words, ", ")
+}
+
+// strategyWords names a strategy, and says what it is when it is not what its
+// name stands for.
+func strategyWords(s *study.Strategy) string {
+	known := append(slices.Clone(study.Strategies), study.Score)
+	if slices.Contains(known, *s) {
+		return s.Name
+	}
+	words := []string{"memory " + string(s.Memory), "auditor " + string(s.Auditor)}
+	if s.Batch > 0 {
+		words = append(words, fmt.Sprintf("batch %d", s.Batch))
+	}
+	if s.When != "" {
+		words = append(words, string(s.When))
+	}
+	if s.Policy != "" {
+		words = append(words, string(s.Policy))
+	}
+	return s.Name + " (" + strings.Join(words, ", ") + ")"
+}
+
+// sumWords is a prompt's hash, short.
+func sumWords(sum string) string {
+	if sum == "" {
+		return "none"
+	}
+	return "SHA-256 " + sum[:min(12, len(sum))] + "…"
+}
+
+// differentLakes counts the instances that both runs have and that are not the
+// same.
+func differentLakes(a, b map[string]string) int {
+	n := 0
+	for name, sum := range a {
+		if other, ok := b[name]; ok && other != sum {
+			n++
+		}
+	}
+	return n
+}
