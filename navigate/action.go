@@ -21,9 +21,10 @@ const (
 
 // ParseAction reads one action from a reply. The reading is empty when there is
 // one, and says what the reply was otherwise. A JSON object with "action" is
-// looked for first, then a line that says "Action: …", then a reply that names
-// one action and no other. A plan is no action, and neither are numbers and
-// compass points, which the prompt never offers.
+// looked for first, then a line that says "Action: …", then a reply or a last
+// line that is an action, then a sentence that chooses one and denies none. A
+// plan is no action, and neither are numbers and compass points, which the
+// prompt never offers.
 func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 	if reply.Finish == llm.FinishContentFilter {
 		return 0, ReadFiltered
@@ -33,7 +34,7 @@ func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 		return a, reading
 	}
 	text, _ := llm.StripThinking(reply.Text)
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(tags.ReplaceAllString(text, " "))
 	switch {
 	case text == "" && cut:
 		return 0, ReadTruncated
@@ -43,8 +44,11 @@ func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 	if a, reading, ok := actionFromMarker(text); ok {
 		return a, reading
 	}
-	if cut {
+	switch {
+	case cut:
 		return 0, ReadTruncated // a cut train of thought names no choice
+	case strings.HasPrefix(text, "{"):
+		return 0, ReadInvalid // half an object
 	}
 	return actionFromWords(text)
 }
@@ -59,46 +63,58 @@ func actionFromJSON(text string) (lake.Action, string, bool) {
 			return 0, "", false
 		}
 	}
-	actions := map[lake.Action]bool{}
-	invalid := false
-	collect := func(v any) {
-		name, isText := v.(string)
-		a, known := lake.ParseAction(strings.ToUpper(strings.TrimSpace(name)))
-		if isText && known {
-			actions[a] = true
-		} else {
-			invalid = true
-		}
+	values := []any{value}
+	if list, isList := value.([]any); isList && answersAction(value) {
+		values = list // objects in a row
 	}
-	switch v := value.(type) {
-	case llm.Object:
-		collect(only(v.Get("action")))
-	case []any: // objects in a row
-		for _, item := range v {
-			object, _ := item.(llm.Object)
-			collect(only(object.Get("action")))
+	named := map[lake.Action]bool{}
+	for _, v := range values {
+		if object, isObject := v.(llm.Object); isObject {
+			v = actionOf(object)
 		}
-	default:
-		collect(v)
+		words, _ := v.(string)
+		a, reading := actionAtStart(words)
+		if reading == ReadUndecided {
+			return 0, ReadUndecided, true
+		}
+		if reading != "" {
+			return 0, ReadInvalid, true
+		}
+		named[a] = true
 	}
-	switch {
-	case len(actions) > 1:
+	if len(named) > 1 {
 		return 0, ReadUndecided, true
-	case invalid || len(actions) == 0:
-		return 0, ReadInvalid, true
 	}
-	for a := range actions {
+	for a := range named {
 		return a, "", true
 	}
-	panic("unreachable")
+	return 0, ReadInvalid, true
 }
 
-// only is an object's value for a key, nil when there is none to rely on.
-func only(v any, ok bool) any {
-	if !ok {
+// actionOf is an object's value for "action", in any case; nil when there is
+// none to rely on. An object may be wrapped in another.
+func actionOf(o llm.Object) any {
+	var found any
+	n := 0
+	for _, m := range o {
+		if !strings.EqualFold(m.Key, "action") {
+			continue
+		}
+		if n > 0 && found != m.Value {
+			return nil
+		}
+		found = m.Value
+		n++
+	}
+	if n == 0 && len(o) == 1 {
+		if inner, ok := o[0].Value.(llm.Object); ok {
+			return actionOf(inner)
+		}
+	}
+	if _, isText := found.(string); !isText {
 		return nil
 	}
-	return v
+	return found
 }
 
 // answersAction reports whether a value is an answer in the asked form, or
@@ -106,10 +122,18 @@ func only(v any, ok bool) any {
 func answersAction(v any) bool {
 	switch v := v.(type) {
 	case llm.Object:
-		return v.Has("action")
+		for _, m := range v {
+			if strings.EqualFold(m.Key, "action") {
+				return true
+			}
+		}
+		if len(v) == 1 {
+			inner, ok := v[0].Value.(llm.Object)
+			return ok && answersAction(inner)
+		}
 	case []any:
 		for _, item := range v {
-			if object, ok := item.(llm.Object); !ok || !object.Has("action") {
+			if object, ok := item.(llm.Object); !ok || !answersAction(object) {
 				return false
 			}
 		}
@@ -118,56 +142,96 @@ func answersAction(v any) bool {
 	return false
 }
 
+// Markup may stand around every word; a bracket opens a remark.
+const markup = "[\\s>*_#`\"'“”‘’()\\[\\]-]*"
+
+const within = "[\\s>*_#`\"'“”‘’-]*"
+
 var (
-	marker = regexp.MustCompile(`(?im)\b(?:final\s+)?(?:action|answer|move)\b[\s*_"'` + "`" + `]*(?:is\b)?[\s*_"'` + "`" + `]*[:=][^\S\n]*([^\n]*)`)
-	word   = regexp.MustCompile(`(?i)\b(UP|DOWN|LEFT|RIGHT)\b`)
-	upper  = regexp.MustCompile(`\b(UP|DOWN|LEFT|RIGHT)\b`)
-	alone  = regexp.MustCompile(`(?i)^(?:I(?:'ll| will)? )?(?:(?:go|move|step|walk|head|going|moving) )?(UP|DOWN|LEFT|RIGHT)$`)
-	denied = regexp.MustCompile(`(?i)\b(?:not|never|avoid|cannot|unsafe|deadly|hole)\b|n['’]t\b`)
+	tags = regexp.MustCompile(`</?[A-Za-z][\w-]*>`)
+	// marker is "Action:" at the beginning of a line or a sentence, with words
+	// before it that choose and none that reject.
+	marker = regexp.MustCompile(`(?im)(?:^|[.!?;]\s)` + markup +
+		`(?:(?:so|thus|therefore|hence|my|the|final|best|next|chosen|recommended|optimal|correct|safest|safe|selected)[,\s]+)*` +
+		`(?:action|answer|move|choice|decision)(?:\s+(?:to take|now))?` + markup + `(?:is\b)?` + markup + `[:=][^\S\n]*([^\n]*(?:\n\s*[^\n]+)?)`)
+	// first is an action at the beginning of a text, behind a verb at most.
+	first = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will| would)?\s+)?(?:go|move|step|walk|head|going|moving|choose|take)\s+)?(UP|DOWN|LEFT|RIGHT)\b`)
+	// further is another action in a row behind the first.
+	further = regexp.MustCompile(`(?i)^` + within + `(?:(?:,|;|/|\||->|→|\+|&|or|and|then)` + within + `)*(UP|DOWN|LEFT|RIGHT)\b`)
+	word    = regexp.MustCompile(`(?i)\b(?:UP|DOWN|LEFT|RIGHT)\b`)
+	upper   = regexp.MustCompile(`\b(UP|DOWN|LEFT|RIGHT)\b`)
+	alone   = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will)?\s+)?(?:go|move|step|walk|head|going|moving)\s+)?(UP|DOWN|LEFT|RIGHT)[\s.,;:!*_#` + "`" + `"'“”‘’()\[\]-]*$`)
+	// denies are words with which a sentence may reject the action it names, or
+	// speak of another time.
+	denies = regexp.MustCompile(`(?i)\b(?:not|no|never|avoid|cannot|unsafe|dangerous|deadly|holes?|kills?|die|death|worst|bad|wrong|previous|last|forbidden|refuse|except|but|would|could|might|if|instead|rather|leaves?|edge|wall|blocked|neither|nor|without)\b|n['’]t\b|\?`)
+	// chooses are words with which a sentence chooses.
+	chooses = regexp.MustCompile(`(?i)\b(?:I|we|agent|let's|should|will|must|choose|chose|pick|select|take|go|going|move|moving|step|head|walk|proceed)\b`)
 )
 
-// actionFromMarker reads the last "Action: …" of a text.
+// actionAtStart reads the action that a text begins with: a reason may follow,
+// another action in a row may not.
+func actionAtStart(text string) (lake.Action, string) {
+	m := first.FindStringSubmatchIndex(text)
+	if m == nil {
+		return 0, ReadNone
+	}
+	a := named(text[m[2]:m[3]])
+	if next := further.FindStringSubmatch(text[m[1]:]); next != nil && named(next[1]) != a {
+		return 0, ReadUndecided
+	}
+	return a, ""
+}
+
+// actionFromMarker reads the last "Action: …" of a text. What stands there
+// counts, also when it is a refusal or a plan.
 func actionFromMarker(text string) (lake.Action, string, bool) {
 	marks := marker.FindAllStringSubmatch(text, -1)
 	if len(marks) == 0 {
 		return 0, "", false
 	}
-	named := distinct(word.FindAllString(marks[len(marks)-1][1], -1))
-	switch len(named) {
-	case 0:
-		return 0, "", false
-	case 1:
-		return named[0], "", true
+	rest := marks[len(marks)-1][1]
+	if line, next, two := strings.Cut(rest, "\n"); two && strings.Trim(line, " \t*_`") != "" {
+		rest = line // only an empty line passes the word on to the next
+	} else if two {
+		rest = next
 	}
-	return 0, ReadUndecided, true
+	a, reading := actionAtStart(rest)
+	if reading == ReadNone && !word.MatchString(rest) {
+		return 0, "", false
+	}
+	return a, reading, true
 }
 
-// actionFromWords reads a text that names one action: alone, or in capitals
-// where no word denies it.
+// actionFromWords reads a text that is an action, or ends in a line that is
+// one, or has one in capitals in a sentence that chooses and denies nothing.
 func actionFromWords(text string) (lake.Action, string) {
-	bare := strings.Trim(strings.TrimSpace(text), " \t\r\n.,;:!*_`\"'()[]")
-	if m := alone.FindStringSubmatch(bare); m != nil {
-		a, _ := lake.ParseAction(strings.ToUpper(m[1]))
-		return a, ""
+	if m := alone.FindStringSubmatch(text); m != nil {
+		return named(m[1]), ""
 	}
-	named := distinct(upper.FindAllString(text, -1))
+	lines := strings.Split(text, "\n")
+	if m := alone.FindStringSubmatch(lines[len(lines)-1]); m != nil {
+		for _, line := range lines[:len(lines)-1] {
+			if alone.MatchString(line) {
+				return 0, ReadUndecided // a plan, one line a step
+			}
+		}
+		return named(m[1]), ""
+	}
+	found := map[string]bool{}
+	for _, w := range upper.FindAllString(text, -1) {
+		found[w] = true
+	}
 	switch {
-	case len(named) > 1:
+	case len(found) > 1:
 		return 0, ReadUndecided
-	case len(named) == 0 || denied.MatchString(text):
+	case len(found) == 0 || denies.MatchString(text) || !chooses.MatchString(text):
 		return 0, ReadNone
 	}
-	return named[0], ""
+	return named(upper.FindString(text)), ""
 }
 
-func distinct(words []string) []lake.Action {
-	var out []lake.Action
-	seen := map[lake.Action]bool{}
-	for _, w := range words {
-		if a, ok := lake.ParseAction(strings.ToUpper(w)); ok && !seen[a] {
-			seen[a] = true
-			out = append(out, a)
-		}
-	}
-	return out
+// named returns the action of a word that is one, in any case.
+func named(word string) lake.Action {
+	a, _ := lake.ParseAction(strings.ToUpper(word))
+	return a
 }
