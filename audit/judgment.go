@@ -242,10 +242,10 @@ func readStatus(v any) (status string, mended bool) {
 	case json.Number:
 		word = string(v)
 	}
-	switch word {
-	case "true", "yes", "stale", "1":
+	switch strings.Trim(word, ".! ") {
+	case "true", "yes", "stale", "outdated", "invalid", "not valid", "no longer valid", "contradicted", "1":
 		return record.Stale, true
-	case "false", "no", "valid", "0":
+	case "false", "no", "valid", "not stale", "still valid", "current", "fresh", "up to date", "up-to-date", "consistent", "ok", "0":
 		return record.Valid, true
 	}
 	return record.Unanswered, false

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -24,7 +25,8 @@ var forms = []struct{ asked, given func(string) string }{
 	{bare, bare},
 	{lower, lower},
 	{noZeros, noZeros},
-	{noPrefix, noZeros},
+	{joined, joined},
+	{noPrefix, number},
 }
 
 // find returns the position of the asked name that id stands for; mended tells
@@ -107,6 +109,30 @@ func noPrefix(id string) string {
 		return "" // it has no prefix that could be missing
 	}
 	return strings.TrimLeft(rest, "_-:./# ")
+}
+
+// joined also drops what separates letters from a number, and whatever follows
+// an id in brackets: "mem 20" and "[mem_020] SAFE at …" are mem_020.
+func joined(id string) string {
+	if strings.HasPrefix(id, "[") {
+		id, _, _ = strings.Cut(id, "]")
+	}
+	return separator.ReplaceAllString(noZeros(id), "$1$2")
+}
+
+var separator = regexp.MustCompile(`(\pL)[ _:./#-]+([0-9])`)
+
+// number is what was written without a word that people put before numbers.
+func number(id string) string {
+	return strings.TrimLeft(counting.ReplaceAllString(noZeros(id), "$1"), "_-:./# ")
+}
+
+var counting = regexp.MustCompile(`^(?:memory|mem|entry|item|id|no|nr|number)([^\pL]|$)`)
+
+// isNumber reports whether an id is written as digits alone.
+func isNumber(id string) bool {
+	id = bare(id)
+	return id != "" && strings.Trim(id, "0123456789") == ""
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

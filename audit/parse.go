@@ -55,7 +55,11 @@ func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed)
 		reply = &llm.Reply{}
 	}
 	r := reader{form: f, asked: names{list: asked}}
-	value, repairs, ok := llm.Extract(reply.Text, r.fits)
+	value, repairs, ok := llm.Extract(reply.Text, r.covers)
+	if !ok {
+		// No answer is whole; then the last one that says anything.
+		value, repairs, ok = llm.Extract(reply.Text, r.fits)
+	}
 	if !ok {
 		// Nothing on the entries asked about; it may still be on others.
 		value, repairs, ok = llm.Extract(reply.Text, f.judges)
@@ -130,6 +134,22 @@ type answer struct {
 	repairs    []string
 }
 
+// covers reports whether a value has a judgment on every asked entry. Such an
+// answer stands also when an example or a summary follows it.
+func (r *reader) covers(v any) bool {
+	r.asked.next = 0
+	left := len(r.asked.list)
+	seen := make([]bool, left)
+	r.each(v, &r.asked, func(j *judgment) bool {
+		if i, _, ok := r.asked.find(j.id); ok && !seen[i] {
+			seen[i] = true
+			left--
+		}
+		return left > 0
+	})
+	return left == 0
+}
+
 // fits reports whether a value has a judgment on an asked entry.
 func (r *reader) fits(v any) bool {
 	found := false
@@ -151,10 +171,11 @@ func (f form) judges(v any) bool {
 }
 
 func (r *reader) read(v any) {
+	counts := r.counts(v)
 	r.asked.next = 0
 	r.each(v, &r.asked, func(j *judgment) bool {
 		i, mended, ok := r.asked.find(j.id)
-		if !ok {
+		if !ok || mended && counts && isNumber(j.id) {
 			r.unknown++
 			return true
 		}
@@ -165,6 +186,20 @@ func (r *reader) read(v any) {
 		r.answers[i].add(a)
 		return true
 	})
+}
+
+// counts reports whether the numbers that stand for ids are places in the
+// batch, 1, 2, 3, …, and not the ids without their prefix: then one of them is
+// no asked id, and the others may be another entry's.
+func (r *reader) counts(v any) bool {
+	stray := false
+	r.asked.next = 0
+	r.each(v, &r.asked, func(j *judgment) bool {
+		_, _, ok := r.asked.find(j.id)
+		stray = !ok && isNumber(j.id)
+		return !stray
+	})
+	return stray
 }
 
 // add takes in a judgment: the first one counts, and any that differs from it

@@ -1,0 +1,40 @@
+package audit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// TestMoreReplies are replies that a reader could take amiss.
+func TestMoreReplies(t *testing.T) {
+	asked := []string{"mem_000", "mem_001", "mem_002"}
+	full := `[{"memory_id":"mem_000","is_stale":false},{"memory_id":"mem_001","is_stale":true},{"memory_id":"mem_002","is_stale":false}]`
+	for _, c := range []struct{ name, reply, want string }{
+		{"an example behind the answer", full + "\nFor example, {\"memory_id\":\"mem_000\",\"is_stale\":true} would mean the ice is gone.", "valid stale valid"},
+		{"a summary behind the answer", full + "\nStale entries: [{\"memory_id\":\"mem_001\",\"is_stale\":true}]", "valid stale valid"},
+		{"places for ids", `[{"memory_id":1,"is_stale":false},{"memory_id":2,"is_stale":true},{"memory_id":3,"is_stale":false}]`, "unanswered unanswered unanswered"},
+		{"ids without prefix", `[{"memory_id":0,"is_stale":false},{"memory_id":"1","is_stale":true},{"memory_id":"002","is_stale":false}]`, "valid stale valid"},
+		{"ids in other dress", `[{"memory_id":"mem 000","is_stale":false},{"memory_id":"Mem-1","is_stale":true},{"memory_id":"[mem_002] SAFE at (0,2)","is_stale":false}]`, "valid stale valid"},
+		{"ids by another word", `[{"memory_id":"memory_000","is_stale":false},{"memory_id":"#1","is_stale":true},{"memory_id":"entry 2","is_stale":false}]`, "valid stale valid"},
+		{"verdicts in words", `[{"memory_id":"mem_000","verdict":"Not stale."},{"memory_id":"mem_001","verdict":"outdated"},{"memory_id":"mem_002","verdict":"up to date"}]`, "valid stale valid"},
+		{"verdicts in other words", `[{"memory_id":"mem_000","is_stale":"maybe"},{"memory_id":"mem_001","is_stale":"unsure"},{"memory_id":"mem_002","is_stale":2}]`, "unanswered unanswered unanswered"},
+	} {
+		verdicts, _ := audit.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
+		var got []string
+		for _, v := range verdicts {
+			got = append(got, v.Status)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s, want %s", c.name, s, c.want)
+		}
+	}
+	// Ids of one's own kind are not mixed up.
+	verdicts, _ := audit.Parse([]string{"7#1", "7#2", "71"}, &llm.Reply{Text: `{"71": true, "7#1": false}`})
+	if verdicts[0].Status != record.Valid || verdicts[1].Status != record.Unanswered || verdicts[2].Status != record.Stale {
+		t.Errorf("%+v", verdicts)
+	}
+}
