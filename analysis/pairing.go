@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -240,6 +241,6 @@ func incompletePairs(rows []*coupleRow) []string {
 	if left == shared {
 		return nil
 	}
-	return []string{"Incomplete: of " + countOf(shared, "pair") + " of a setting and a seed, " + thousands(left) + " are whole; trials failed or have no record in " +
-		countOf(lostA, "seed") + " of A and " + countOf(lostB, "seed") + " of B. Only whole pairs are used; where some lack, whole/shared is shown."}
+	return []string{fmt.Sprintf("Incomplete: of %s, a setting and a seed each, %s are whole; trials failed or have no record in A in %s, in B in %s. Only whole pairs are used; where some lack, whole/shared is shown.",
+		countOf(shared, "pair"), thousands(left), thousands(lostA), thousands(lostB))}
 }

@@ -143,6 +143,7 @@ func (r *Rescoring) scores() Table {
 	for _, d := range settingColumns(groups) {
 		defs = append(defs, definition[rescoredRow]{d.Column, func(r *rescoredRow) Cell { return d.cell(r.group) }})
 	}
+	seeds := func(row *rescoredRow) Cell { return Cell{Count: len(row.seeds), Of: len(r.run.detection[row.setting])} }
 	score := func(key, heading string, of func(record.Counts) *float64) definition[rescoredRow] {
 		return definition[rescoredRow]{Column{Key: key, Heading: heading, Unit: "share", Kind: Mean, Decimals: 3}, func(r *rescoredRow) Cell { return r.score(of) }}
 	}
@@ -152,7 +153,7 @@ func (r *Rescoring) scores() Table {
 		definition[rescoredRow]{Column{Key: "reading", Heading: "reading", Kind: Label}, func(r *rescoredRow) Cell {
 			return Cell{Label: readingNames[r.reading].label, Short: readingNames[r.reading].short}
 		}},
-		definition[rescoredRow]{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count, Priority: 1}, func(r *rescoredRow) Cell { return Cell{Count: len(r.seeds)} }},
+		definition[rescoredRow]{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count, Priority: 1}, seeds},
 		score("f1", "F1", record.Counts.F1), precision, recall,
 		definition[rescoredRow]{Column{Key: "unanswered", Heading: "no answer", Unit: "share of entries judged", Kind: Share, Decimals: 3}, func(r *rescoredRow) Cell {
 			n, _ := r.counted()
@@ -191,7 +192,7 @@ func (r *Rescoring) steps() Table {
 	}, settingColumns(groups)...)
 	defs = append(defs, []definition[walkGroup]{
 		{Column{Key: "episodes", Heading: "episodes", Unit: "episodes", Kind: Count}, func(g *walkGroup) Cell {
-			return Cell{Count: sum(g, func(w *rereadTally) int { return w.episodes })}
+			return Cell{Count: sum(g, func(w *rereadTally) int { return w.episodes }), Of: r.plannedEpisodes(g.setting)}
 		}},
 		{Column{Key: "steps", Heading: "steps", Unit: "steps", Kind: Count}, func(g *walkGroup) Cell { return Cell{Count: sum(g, steps)} }},
 		{Column{Key: "otherwise", Heading: "read otherwise", Unit: "share of steps", Kind: Share, Decimals: 3}, func(g *walkGroup) Cell {
@@ -203,4 +204,17 @@ func (r *Rescoring) steps() Table {
 	t.Warnings = progressWarnings(r.run.episodes.sorted(nil, r.run.byModelAndModality), "episodes", progressOfEpisodes)
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t
+}
+
+// plannedEpisodes counts the planned episodes of a setting in every regime.
+func (r *Rescoring) plannedEpisodes(of setting) (n int) {
+	for s, seeds := range r.run.episodes {
+		if s.regime = of.regime; s != of {
+			continue
+		}
+		for _, e := range seeds {
+			n += e.all()
+		}
+	}
+	return n
 }

@@ -135,7 +135,7 @@ func drawTable(t *rapid.T) analysis.Table {
 		x := rapid.Float64Range(-1, 1).Draw(t, label)
 		return &x
 	}
-	kinds := []analysis.Kind{analysis.Count, analysis.Number, analysis.Mean, analysis.Rate, analysis.Share, analysis.Average}
+	kinds := []analysis.Kind{analysis.Count, analysis.Number, analysis.Mean, analysis.Rate, analysis.Share, analysis.Average, analysis.Paired}
 	table := analysis.Table{ID: "x", Title: word.Draw(t, "title"), Paper: "Table 9", About: word.Draw(t, "about"), Notes: []string{word.Draw(t, "note")}}
 	for i := range rapid.IntRange(2, 9).Draw(t, "columns") {
 		col := analysis.Column{Key: fmt.Sprint("k", i), Heading: word.Draw(t, "heading"), Kind: analysis.Label, Align: analysis.Left, Section: i == 0 && rapid.Bool().Draw(t, "section")}
