@@ -17,47 +17,54 @@ import (
 
 const resultsPage = "../../docs/results.md"
 
-// exampleRun is the command on the page that makes its example.
-var exampleRun = regexp.MustCompile(`(?m)^spatialstale (run .*) --out runs/example$`)
+// exampleRun is a command on the page that makes one of its examples.
+var exampleRun = regexp.MustCompile(`(?m)^spatialstale (run .* --out runs/\w+)$`)
 
-// excerpt is a table on the page: the flags of report, and its output as far as
-// the last rule, without the notes.
-var excerpt = regexp.MustCompile("(?s)<!-- report (.*?) -->\n```text\n(.*?)```\n")
+// excerpt is a table on the page: the command that shows it, and its output as
+// far as the last rule, without the notes.
+var excerpt = regexp.MustCompile("(?s)<!-- ((?:report|compare) .*?) -->\n```text\n(.*?)```\n")
 
 // What the page shows is what the program says. -update writes it anew.
 func TestResultsPageIsRealOutput(t *testing.T) {
-	page, err := os.ReadFile(resultsPage)
+	path, err := filepath.Abs(resultsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exampleRun.FindSubmatch(page)
-	if command == nil {
-		t.Fatal("the page has no command that makes its example")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "example")
-	say := func(args ...string) string {
+	t.Chdir(t.TempDir())
+	say := func(command string) string {
 		var out, errs bytes.Buffer
+		args := strings.Fields(strings.ReplaceAll(command, "'", ""))
 		if code := execute(args, env{ctx: context.Background(), stdout: &out, stderr: &errs, now: time.Now}); code != exitDone {
-			t.Fatalf("spatialstale %s: exit %d: %s", strings.Join(args, " "), code, errs.String())
+			t.Fatalf("spatialstale %s: exit %d: %s", command, code, errs.String())
 		}
 		return out.String()
 	}
-	say(append(strings.Fields(string(command[1])), "--out", dir)...)
+	runs := exampleRun.FindAllSubmatch(page, -1)
+	if len(runs) == 0 {
+		t.Fatal("the page has no command that makes its example")
+	}
+	for _, run := range runs {
+		say(string(run[1]))
+	}
 	found := 0
 	got := excerpt.ReplaceAllStringFunc(string(page), func(block string) string {
 		found++
-		flags := excerpt.FindStringSubmatch(block)[1]
-		out := say(append([]string{"report", dir}, strings.Fields(flags)...)...)
+		command := excerpt.FindStringSubmatch(block)[1]
+		out := say(command)
 		if end := strings.LastIndex(out, "─\n"); end >= 0 {
 			out = out[:end] + "─\n"
 		}
-		return "<!-- report " + flags + " -->\n```text\n" + out + "```\n"
+		return "<!-- " + command + " -->\n```text\n" + out + "```\n"
 	})
 	if found == 0 {
 		t.Error("the page has no excerpts")
 	}
 	if *update {
-		if err := os.WriteFile(resultsPage, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(string(page), got); diff != "" {
