@@ -31,16 +31,17 @@ type stoppedError struct{ error }
 type usageError struct{ error }
 
 type cli struct {
-	Run     runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
-	Resume  resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
-	Check   checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
-	Plan    planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
-	Show    showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
-	Report  reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
-	Compare compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`
-	Trace   traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
-	Export  exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
+	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
+	Check    checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
+	Plan     planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
+	Show     showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
+	Report   reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
+	Compare  compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`
+	Trace    traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
+	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
+	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
+	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
 
 // An env is what a command touches of the world outside its arguments.

@@ -19,7 +19,7 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := openModels(s); err != nil {
+	if err := nameModels(s); err != nil {
 		return err
 	}
 	calls, err := s.Calls()

@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/instance"
-	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -152,32 +150,4 @@ func (f *studyFlags) chooseTasks(s *study.Study) error {
 		}
 	}
 	return nil
-}
-
-// openModels finds the study's models and gives each its canonical name.
-func openModels(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
-	models := map[string]llm.Model{}
-	var infos []record.ModelInfo
-	for i, name := range s.Models {
-		if !strings.HasPrefix(name, reference.Prefix) {
-			return nil, nil, usageError{fmt.Errorf("unknown model %q; there are\n%s", name, listModels())}
-		}
-		c, err := reference.New(name)
-		if err != nil {
-			return nil, nil, usageError{err}
-		}
-		s.Models[i] = c.Name()
-		models[c.Name()] = c
-		infos = append(infos, record.ModelInfo{Name: c.Name(), Control: true, Note: "a built-in control, no language or vision model"})
-	}
-	return models, infos, nil
-}
-
-// listModels lists the models there are, a line each.
-func listModels() string {
-	var b strings.Builder
-	for _, a := range reference.About {
-		fmt.Fprintf(&b, "  %s\n      %s\n", a.Name, a.Note)
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spatialstale/spatialstale/llm/llmtest"
+)
+
+// rehearse starts the command and returns its base URL, and how to stop it.
+func rehearse(t *testing.T, args ...string) (url string, stop func() (code int, said string)) {
+	t.Helper()
+	out, in := io.Pipe()
+	stopped := make(chan struct{})
+	done := make(chan int)
+	var stderr bytes.Buffer
+	go func() {
+		code := execute(append([]string{"rehearse"}, args...), env{ctx: context.Background(), stop: stopped, stdout: in, stderr: &stderr, now: time.Now})
+		_ = in.CloseWithError(fmt.Errorf("it ended with %d: %s", code, stderr.String()))
+		done <- code
+	}()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		<-done
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(url), func() (int, string) {
+		close(stopped)
+		code := <-done
+		return code, stderr.String()
+	}
+}
+
+// inProcess runs a command to its end, here, and returns its standard output.
+func inProcess(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := execute(args, env{ctx: context.Background(), stop: nil, stdout: &stdout, stderr: &stderr, now: time.Now}); code != exitDone {
+		t.Fatalf("%v ended with %d: %s", args, code, &stderr)
+	}
+	return stdout.String()
+}
+
+// A run over the wire, through refusals, must give what the control gives when
+// it is asked directly, with each call answered once; and what it leaves behind
+// must not hold the key.
+func TestRehearsal(t *testing.T) {
+	dir := t.TempDir()
+	ledger := filepath.Join(dir, "ledger.jsonl")
+	url, stop := rehearse(t, "--faults", "429-ms=0.2,seed=1", "--retry-after", "1ms", "--refuse", "response_format", "--ledger", ledger)
+	const key = "sk-rehearsal-Q7w8E9r0T1"
+	t.Setenv("REHEARSE_BASE_URL", url)
+	t.Setenv("REHEARSE_API_KEY", key)
+	t.Setenv(nameCallsVar, "1")
+	const model = "openai-api/rehearse/ref/reader"
+	study := []string{"quick", "--seeds", "1", "--regime", "L1,L3", "--episodes", "1"}
+	files := func(name, model string) map[string]string {
+		run, out := filepath.Join(dir, name), filepath.Join(dir, name+"-files")
+		inProcess(t, append([]string{"run", "--out", run, "--model", model, "--concurrency", "4"}, study...)...)
+		inProcess(t, "export", run, "--format", "jsonl", "--out", out)
+		got := map[string]string{}
+		for _, file := range []string{"trials.jsonl", "steps.jsonl", "judgments.jsonl"} {
+			b, err := os.ReadFile(filepath.Join(out, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[file] = withoutTrial(string(b), model)
+		}
+		return got
+	}
+	wire, direct := files("wire", model), files("direct", "ref/reader")
+	if diff := cmp.Diff(direct, wire); diff != "" {
+		t.Errorf("over the wire it comes out otherwise (-direct +wire):\n%s", diff)
+	}
+	code, said := stop()
+	entries, err := llmtest.ReadLedger(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals := llmtest.Count(entries)
+	calls, err := os.ReadFile(filepath.Join(dir, "wire-files", "calls.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(calls, []byte("\n")); totals.Distinct != n || totals.Answered != n || totals.Asked < n*6/5 || totals.Repeated != 0 {
+		t.Errorf("%+v for %d calls", totals, n)
+	}
+	for _, e := range entries {
+		if strings.Count(e.Call, "/") < 1 {
+			t.Fatalf("a call without a name: %+v", e)
+		}
+	}
+	if want := fmt.Sprintf("%d different calls, 0 repeated", totals.Distinct); code != exitDone || !strings.Contains(said, want) {
+		t.Errorf("it ended with %d and %q, want %q", code, said, want)
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(key)) {
+			t.Errorf("%s holds the key", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// withoutTrial takes the trials' keys, which hold the model's name, out of a
+// file, and the name itself.
+func withoutTrial(lines, model string) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		head, rest, _ := strings.Cut(line, ",")
+		if !strings.HasPrefix(head, `{"trial":`) {
+			rest = line
+		}
+		b.WriteString(strings.ReplaceAll(rest, model, "MODEL"))
+	}
+	return b.String()
+}
+
+// Would fail if a key that the server refuses did not stop the run at once, or
+// were shown.
+func TestRefusedKeyStopsTheRun(t *testing.T) {
+	url, stop := rehearse(t, "--faults", "bad-key=1")
+	t.Setenv("REHEARSE_BASE_URL", url)
+	t.Setenv("REHEARSE_API_KEY", "sk-rehearsal-Q7w8E9r0T1")
+	var stderr bytes.Buffer
+	code := execute([]string{"run", "quick", "--seeds", "1", "--model", "openai-api/rehearse/m", "--concurrency", "1", "--out", filepath.Join(t.TempDir(), "run")},
+		env{ctx: context.Background(), stop: nil, stdout: io.Discard, stderr: &stderr, now: time.Now})
+	if code != exitFailed || !strings.Contains(stderr.String(), "auth: HTTP 401: Incorrect API key provided.") || strings.Contains(stderr.String(), "Q7w8E9r0T1") {
+		t.Errorf("ended with %d: %s", code, &stderr)
+	}
+	if _, said := stop(); !strings.HasPrefix(lastLine(said), "1 requests") {
+		t.Error(said)
+	}
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
