@@ -69,7 +69,7 @@ func New(model llm.Model, options Options) (*Auditor, error) {
 			options.Prompt = ScorePrompt
 		}
 	}
-	prompt, err := llm.ParseTemplate(options.Prompt, "context", "observation", "entries")
+	prompt, err := llm.ParseTemplate(options.Prompt, Places...)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

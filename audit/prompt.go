@@ -16,6 +16,9 @@ import (
 //go:embed prompts/audit.txt
 var Prompt string
 
+// Places are the places that a prompt must have.
+var Places = []string{"context", "observation", "entries"}
+
 // ScorePrompt is the default prompt when scores are asked for.
 //
 //go:embed prompts/audit-score.txt

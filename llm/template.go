@@ -30,6 +30,9 @@ func ParseTemplate(text string, places ...string) (*Template, error) {
 		}
 		name := rest[m[2]:m[3]]
 		if !slices.Contains(places, name) {
+			if len(places) == 0 {
+				return nil, fmt.Errorf("prompt template: {{%s}} is not a place; this text has none", name)
+			}
 			return nil, fmt.Errorf("prompt template: {{%s}} is not a place; the places are {{%s}}", name, strings.Join(places, "}}, {{"))
 		}
 		if slices.Contains(t.places, name) {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -61,6 +62,7 @@ func (s *Study) Set(setting string) error {
 }
 
 func parseYAML(text []byte) (ast.Node, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors write one
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, err

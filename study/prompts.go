@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 )
 
@@ -56,9 +57,32 @@ func ReadPrompts(dir string) (Prompts, error) {
 		if err != nil {
 			return nil, fmt.Errorf("prompts: %w", err)
 		}
-		prompts[f.Name()] = string(text)
+		if err := prompts.replace(f.Name(), string(text)); err != nil {
+			return nil, fmt.Errorf("prompts: %s: %w", filepath.Join(dir, f.Name()), err)
+		}
 	}
 	return prompts, nil
+}
+
+// replace puts a file's text in the place of the one that ships.
+func (p Prompts) replace(name, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("it is empty; take it away to use the one that ships")
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	var err error
+	switch name {
+	case "navigate.txt":
+		_, err = navigate.New(nil, navigate.Options{Prompt: text})
+	case "audit.txt", "audit-score.txt":
+		_, err = llm.ParseTemplate(text, audit.Places...)
+	default: // an introduction of the memory, which has no place for anything
+		_, err = llm.ParseTemplate(text)
+	}
+	p[name] = text
+	return err
 }
 
 // Write puts every prompt file into dir, which must not hold one yet.

@@ -18,6 +18,9 @@ type Strategy struct {
 	Policy  Policy  `json:"policy,omitempty"` // empty without an auditor
 }
 
+// String returns the strategy's name.
+func (s Strategy) String() string { return s.Name }
+
 // Memory says which entries there are to begin with.
 type Memory string
 

@@ -10,6 +10,8 @@ package study
 import (
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +88,8 @@ var Tasks = []string{record.Detect, record.Navigate}
 // Modalities are the ways an observation is shown.
 var Modalities = []string{record.Text, record.Vision}
 
+var namePattern = regexp.MustCompile(`^[\pL\pN][\pL\pN ._-]{0,99}$`)
+
 // Check returns an error that names everything wrong with the study, nil when
 // it can be planned. Models are not looked up.
 func (s *Study) Check() error {
@@ -132,8 +136,11 @@ func (s *Study) Check() error {
 	if s.ViewRadius < 0 {
 		fail("view radius %d: it must not be negative; 0 shows the whole lake", s.ViewRadius)
 	}
-	if p := s.Params; p.Temperature != nil && *p.Temperature < 0 {
-		fail("temperature %v: it must not be negative", *p.Temperature)
+	if !namePattern.MatchString(s.Name) {
+		fail("name %q: it names the run's folder; use letters, digits, spaces, and . _ - behind the first", s.Name)
+	}
+	if p := s.Params; p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= math.MaxFloat32) {
+		fail("temperature %v: it must be a number that is not negative", *p.Temperature)
 	}
 	if p := s.Params; p.TopP != nil && !(*p.TopP >= 0 && *p.TopP <= 1) {
 		fail("top_p %v: it must lie between 0 and 1", *p.TopP)

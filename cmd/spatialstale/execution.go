@@ -22,14 +22,22 @@ import (
 
 // executionFlags say how a study is run; no result depends on them.
 type executionFlags struct {
-	Concurrency int    `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
+	Concurrency *int   `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
 	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
 	JSON        bool   `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
 }
 
+// Validate is called when the command line has been read.
+func (f *executionFlags) Validate() error {
+	if f.Concurrency != nil && *f.Concurrency < 1 {
+		return fmt.Errorf("--concurrency %d: at least one trial must be in progress", *f.Concurrency)
+	}
+	return nil
+}
+
 func (f *executionFlags) concurrency() int {
-	if f.Concurrency > 0 {
-		return f.Concurrency
+	if f.Concurrency != nil {
+		return *f.Concurrency
 	}
 	return runtime.GOMAXPROCS(0)
 }
@@ -95,6 +103,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.recall(t); err != nil {
 		return errors.Join(err, w.Close())
 	}
+	x.env.watchSignals()
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
 		Models:      x.models,
@@ -114,7 +123,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		runErr = errors.Join(closeErr)
 	}
 	if runErr != nil {
-		return fmt.Errorf("%w\n%d of %d trials are in %s; go on with: spatialstale resume %s", runErr, done, sum.Planned, x.dir, x.dir)
+		return x.brokenOff(runErr)
 	}
 	format := x.flags.Format
 	if x.flags.JSON {
@@ -135,6 +144,26 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		return stoppedError{err}
 	}
 	return nil
+}
+
+// brokenOff is the error of a run that could not go on. What the folder holds is
+// looked up: after a failed write it may be less than was made.
+func (x *execution) brokenOff(cause error) error {
+	run, err := store.Open(x.dir)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	defer run.Close()
+	missing, err := run.Missing()
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	planned := x.study.NumTrials()
+	err = fmt.Errorf("%w\n%d of %d trials are in %s; when the cause is mended, go on with: spatialstale resume %s", cause, planned-missing, planned, x.dir, x.dir)
+	if llm.KindOf(cause).Fatal() {
+		return err
+	}
+	return stoppedError{err}
 }
 
 // say tells a person something; programs read events instead.

@@ -1,11 +1,47 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/spatialstale/spatialstale/export"
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
 )
+
+// An interruptible run ends every reading at the first interrupt.
+type interruptible struct {
+	*store.Run
+	env *env
+}
+
+func (r *interruptible) Instances() iter.Seq2[record.Instance, error] {
+	return untilInterrupt(r.env, r.Run.Instances())
+}
+
+func (r *interruptible) Trials() iter.Seq2[*record.Trial, error] {
+	return untilInterrupt(r.env, r.Run.Trials())
+}
+
+func (r *interruptible) Calls() iter.Seq2[*record.Call, error] {
+	return untilInterrupt(r.env, r.Run.Calls())
+}
+
+func untilInterrupt[T any](e *env, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range all {
+			select {
+			case <-e.stop:
+				err = errors.New("interrupted; nothing is left behind")
+			default:
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 type exportCmd struct {
 	Dir    string `arg:"" name:"run" help:"Run folder."`
@@ -20,7 +56,8 @@ func (c *exportCmd) Run(e *env) error {
 		return err
 	}
 	defer run.Close()
-	if err := export.JSONL(run, c.Out); err != nil {
+	e.watchSignals()
+	if err := export.JSONL(&interruptible{run, e}, c.Out); err != nil {
 		return err
 	}
 	n, err := run.Missing()

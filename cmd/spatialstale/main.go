@@ -48,6 +48,7 @@ type cli struct {
 type env struct {
 	ctx            context.Context // ends at once: the second signal
 	stop           <-chan struct{} // closed to finish what is under way: the first signal; nil for never
+	watch          func() (context.Context, <-chan struct{})
 	stdout, stderr io.Writer
 	now            func() time.Time
 }
@@ -55,15 +56,22 @@ type env struct {
 const description = `SpatialSTALE measures whether a model notices that its memory of a place no longer holds, and what happens when it acts on it. OMCD audits the memory before acting.`
 
 func main() {
-	ctx, stop := signals()
-	os.Exit(execute(os.Args[1:], env{ctx, stop, os.Stdout, os.Stderr, time.Now}))
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is an error of writing, not the end
+	os.Exit(execute(os.Args[1:], env{ctx: context.Background(), watch: signals, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}))
+}
+
+// watchSignals is called by commands that end in their own way; the others are
+// ended by the system.
+func (e *env) watchSignals() {
+	if e.watch != nil {
+		e.ctx, e.stop = e.watch()
+	}
 }
 
 // signals returns what an interrupt, a termination or a closed terminal does:
 // the first closes the channel, the second ends the context, and a third is the
-// system's. A reader that has gone is an error of writing, not the end.
+// system's.
 func signals() (context.Context, <-chan struct{}) {
-	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := make(chan struct{})
 	came := make(chan os.Signal, 2)

@@ -22,6 +22,7 @@ type rehearseCmd struct {
 
 // Run answers Chat Completions requests until it is told to stop.
 func (c *rehearseCmd) Run(e *env) error {
+	e.watchSignals()
 	faults, err := llmtest.Script(c.Faults)
 	if err != nil {
 		return usageError{err}

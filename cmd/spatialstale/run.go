@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -24,6 +27,9 @@ func (c *runCmd) Run(e *env) error {
 	if x.models, x.infos, err = openModels(s); err != nil {
 		return err
 	}
+	if err := s.Check(); err != nil { // two names may turn out to be one model's
+		return usageError{err}
+	}
 	if c.Prompts != "" {
 		if x.prompts, err = study.ReadPrompts(c.Prompts); err != nil {
 			return err
@@ -37,15 +43,30 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	x.dir = c.Out
-	if x.dir == "" {
-		x.dir = filepath.Join("runs", s.Name+"-"+e.now().Format("20060102-150405"))
-	}
-	w, err := store.Create(x.dir, manifest, s.Specs(), instances, store.Options{Sync: x.paid() != nil})
+	w, err := x.create(c.Out, manifest, instances)
 	if err != nil {
 		return err
 	}
 	x.say("Study %s: %d trials of %s on %s, into %s\n",
 		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), x.dir)
 	return x.run(w, instances)
+}
+
+// create makes the run folder: the one asked for, or the first free one of the
+// study's name and the time.
+func (x *execution) create(out string, manifest record.Manifest, instances []record.Instance) (*store.Writer, error) {
+	x.dir = out
+	name := filepath.Join("runs", x.study.Name+"-"+x.env.now().Format("20060102-150405"))
+	for i := 1; ; i++ {
+		if out == "" {
+			if x.dir = name; i > 1 {
+				x.dir = fmt.Sprintf("%s-%d", name, i)
+			}
+		}
+		w, err := store.Create(x.dir, manifest, x.study.Specs(), instances, store.Options{Sync: x.paid() != nil})
+		if out == "" && errors.Is(err, store.ErrExists) && i < 100 {
+			continue
+		}
+		return w, err
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -44,8 +45,13 @@ func (c *showCmd) Run(e *env) error {
 		return nil
 	}
 	regime, err := instance.ParseRegime(c.Regime)
-	if err != nil {
+	switch {
+	case err != nil:
 		return usageError{err}
+	case c.ViewRadius < 0:
+		return usageError{fmt.Errorf("--view-radius %d: it must not be negative; 0 shows the whole lake", c.ViewRadius)}
+	case c.Prompt != "" && (c.Step != nil || c.Format != "auto"):
+		return usageError{errors.New("--prompt shows the prompts of a trial's beginning as text; leave --step and --format out")}
 	}
 	if c.Seed == nil {
 		c.Seed = &instance.Seeds(1)[0]
@@ -78,7 +84,14 @@ func (c *showCmd) writer(e *env) (io.WriteCloser, error) {
 		}
 		return nopCloser{e.stdout}, nil
 	}
-	return os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("%s is there already and is not overwritten; choose another name", c.Out)
+	case err != nil:
+		return nil, fmt.Errorf("%w; choose another place for --out", err)
+	}
+	return f, nil
 }
 
 type nopCloser struct{ io.Writer }

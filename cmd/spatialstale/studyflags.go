@@ -134,8 +134,11 @@ func (f *studyFlags) chooseTasks(s *study.Study) error {
 		if len(f.Modality) > 0 {
 			d.Modalities = f.Modality
 		}
-		if len(detectors) > 0 {
+		switch {
+		case len(detectors) > 0:
 			d.Detectors = detectors
+		case len(all) > 0 && slices.Contains(f.Task, record.Detect):
+			return fmt.Errorf("--strategy %s: a detection needs one that asks a model to judge the memory, such as omcd", strings.Join(f.Strategy, ","))
 		}
 	}
 	if n := s.Navigation; n != nil {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/record"
@@ -59,6 +61,9 @@ func (c *traceCmd) Run(e *env) error {
 
 // find returns the first trial that fits and the number of others that do.
 func (c *traceCmd) find(run *store.Run) (first *record.Trial, others int, err error) {
+	if err := c.known(run); err != nil {
+		return nil, 0, err
+	}
 	for t, err := range run.Trials() {
 		if err != nil {
 			return nil, 0, err
@@ -75,6 +80,42 @@ func (c *traceCmd) find(run *store.Run) (first *record.Trial, others int, err er
 		return nil, 0, fmt.Errorf("no finished trial of %s fits; its keys stand in trials.jsonl of an export, and without any flag trace takes the first", c.Dir)
 	}
 	return first, others, nil
+}
+
+// known refuses a flag whose value no planned trial has: it is most likely a
+// typo.
+func (c *traceCmd) known(run *store.Run) error {
+	type choice struct {
+		flag, want string
+		of         func(*record.Spec) string
+		have       map[string]bool
+	}
+	choices := []*choice{
+		{"--task", c.Task, func(s *record.Spec) string { return s.Task }, nil},
+		{"--regime", c.Regime, func(s *record.Spec) string { return s.Regime }, nil},
+		{"--modality", c.Modality, func(s *record.Spec) string { return s.Modality }, nil},
+		{"--strategy", c.Strategy, func(s *record.Spec) string { return s.Strategy }, nil},
+	}
+	for spec, err := range run.Plan() {
+		if err != nil {
+			return err
+		}
+		for _, ch := range choices {
+			if ch.have == nil {
+				ch.have = map[string]bool{}
+			}
+			ch.have[ch.of(&spec)] = true
+		}
+	}
+	outcomes := map[string]bool{record.Done: true, record.Success: true, record.Death: true, record.Timeout: true, record.Failed: true}
+	choices = append(choices, &choice{"--outcome", c.Outcome, nil, outcomes})
+	for _, ch := range choices {
+		there := slices.Sorted(maps.Keys(ch.have))
+		if ch.want != "" && !slices.ContainsFunc(there, func(v string) bool { return strings.EqualFold(v, ch.want) }) {
+			return usageError{fmt.Errorf("%s %s: this run has %s", ch.flag, ch.want, strings.Join(there, ", "))}
+		}
+	}
+	return nil
 }
 
 func (c *traceCmd) fits(t *record.Trial) bool {
