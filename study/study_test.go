@@ -469,12 +469,14 @@ func TestPrompts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "audit.txt"), []byte("{{context}} {{observation}} {{entires}}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	prompts, err = study.ReadPrompts(dir)
-	if err != nil {
+	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "audit.txt") || !strings.Contains(err.Error(), "entires") {
+		t.Errorf("a broken prompt file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "audit.txt"), []byte(" \n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: newKept(), Prompts: prompts}); err == nil || !strings.Contains(err.Error(), "audit.txt") || !strings.Contains(err.Error(), "entires") {
-		t.Errorf("a broken prompt file: %v", err)
+	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "it is empty") {
+		t.Errorf("an empty prompt file: %v", err)
 	}
 }
 
