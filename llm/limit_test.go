@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,6 +130,39 @@ func TestLimitQueue(t *testing.T) {
 			t.Errorf("%d in flight", got)
 		}
 	})
+}
+
+// Would fail if a place were lost, or one too many given, when a call gives up
+// at the moment of its turn.
+func TestLimitGivesUpAtItsTurn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both happen before the waiting call wakes
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			inside, most := 0, 0
+			limited := llm.Limit(modelFunc(func(context.Context, *llm.Request) (*llm.Reply, error) {
+				inside++
+				most = max(most, inside)
+				<-release
+				inside--
+				return &llm.Reply{}, nil
+			}), llm.LimitOptions{InFlight: 1})
+			var wg sync.WaitGroup
+			wg.Go(func() { _, _ = limited.Generate(t.Context(), &llm.Request{}) })
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			wg.Go(func() { _, _ = limited.Generate(ctx, &llm.Request{}) })
+			synctest.Wait()
+			wg.Go(func() { _, _ = limited.Generate(t.Context(), &llm.Request{}) })
+			synctest.Wait()
+			cancel()
+			close(release)
+			wg.Wait() // a lost place is a deadlock here
+			if most != 1 {
+				t.Fatalf("%d in flight", most)
+			}
+		})
+	}
 }
 
 // Would fail if more calls than allowed began in any minute, or fewer than

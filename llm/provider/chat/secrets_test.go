@@ -79,7 +79,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 				}
 				d, _ := llm.Describe(m)
 				described, _ := json.Marshal(d)
-				marshaled, _ := json.Marshal(m)
+				marshaled, _ := json.Marshal([]any{m})
 				for _, shown := range []string{
 					err.Error(), fmt.Sprintf("%+v %#v", err, err), string(described), string(marshaled),
 					fmt.Sprintf("%v %+v %#v %s %q", m, m, m, m, m), fmt.Sprintf("%v %+v", struct{ M llm.Model }{m}, []any{m}),
