@@ -167,7 +167,7 @@ func (c *Collector) Exposure() Table {
 	fill(&t, defs, groups)
 	t.Notes = append(t.Notes, c.nearL1("")...)
 	if anyGroup(groups, func(g *episodeGroup) bool { return g.regime == "L3" }) {
-		t.Notes = append(t.Notes, "On 8×8 lakes an L3 episode that walks straight to G ends at step 14, when two of the nine moments of change have passed and about 4% of the memory is stale.")
+		t.Notes = append(t.Notes, "On 8×8 lakes an L3 episode that walks straight to G ends at step 14, when two of the nine moments at which a change may come have passed and about 4% of the memory is stale.")
 	}
 	t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero: no entry was in view, or no episode reached G.")...)
 	t.Notes = append(t.Notes, "Each step weighs the same, so long episodes weigh more. In L1 and L2 the share does not change while the agent walks.")

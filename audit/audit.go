@@ -1,5 +1,5 @@
-// Package audit is observation-conditioned memory discounting for any agent:
-// it asks a model which entries of a memory the current observation shows to
+// Package audit is OMCD, the paper's audit of a memory against what is seen, for
+// any agent: it asks a model which entries of a memory the current observation shows to
 // be stale, reads the answers, and gives the memory without the entries found
 // stale. It stands between observe and navigate in the flow, and works alone as
 // a library: an entry is an id with text or pictures.

@@ -339,7 +339,7 @@ type Manifest struct {
 	Study     json.RawMessage   `json:"study"` // the study's whole configuration
 	Models    []ModelInfo       `json:"models"`
 	Prompts   map[string]string `json:"prompts"`   // prompt file → SHA-256 of its text
-	Instances map[string]string `json:"instances"` // "seed/regime" → SHA-256 of the instance's JSON
+	Instances map[string]string `json:"instances"` // "seed/ROWSxCOLS/regime" → SHA-256 of the instance's JSON
 	Trials    int               `json:"trials"`    // planned
 }
 

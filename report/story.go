@@ -69,16 +69,31 @@ func (t *teller) say(format string, args ...any) { fmt.Fprintf(&t.out, format, a
 
 func (t *teller) heading() {
 	s := &t.Trial.Spec
-	t.say("Trial %s: %s, %s, %s, seed %d", s.Key, s.Task, s.Model, s.Regime, s.Seed)
+	t.say("Trial %s: %s\n%s, seed %d", s.Key, s.Model, s.Regime, s.Seed)
 	if s.Task == record.Navigate {
-		t.say(", %s, episode %d", analysis.StrategyName(s.Strategy), s.Episode)
+		t.say(", navigation from %s, %s, episode %d", s.Modality, analysis.StrategyName(s.Strategy), s.Episode)
 	} else {
-		t.say(", %s by %s", s.Modality, analysis.StrategyName(s.Strategy))
+		t.say(", detection from %s by %s", s.Modality, analysis.StrategyName(s.Strategy))
 	}
 	if s.Framing != "neutral" {
 		t.say(", framing %s", s.Framing)
 	}
 	t.say("\n\n")
+}
+
+// agentMark and routeMark are what stands for the agent and its route.
+func (t *teller) agentMark() string {
+	if t.opts.Color {
+		return "▲"
+	}
+	return "@"
+}
+
+func (t *teller) routeMark() string {
+	if t.opts.Color {
+		return "•"
+	}
+	return "·"
 }
 
 // picture draws the lake with the agent and the route behind it.
@@ -110,7 +125,7 @@ func (t *teller) picture(title string, g *lake.Grid, agent lake.Pos, route []lak
 
 func (t *teller) episode() {
 	start := t.grid.Start()
-	t.picture("The lake as the agent finds it (@ agent):", &t.grid, start, nil)
+	t.picture("The lake as the agent finds it ("+t.agentMark()+" agent):", &t.grid, start, nil)
 	if lies := t.lies(); len(lies) > 0 && t.Trial.Strategy != "no-memory" {
 		t.say("\nOf its memory, this no longer holds:\n")
 		for _, e := range lies {
@@ -242,7 +257,7 @@ var endings = map[string]string{
 func (t *teller) ending(route []lake.Pos) {
 	last := route[len(route)-1]
 	t.say("\n")
-	t.picture("The end (@ agent, · its route):", &t.grid, last, route)
+	t.picture("The end ("+t.agentMark()+" agent, "+t.routeMark()+" its route):", &t.grid, last, route)
 	t.say("\n")
 	switch t.Trial.Outcome {
 	case record.Success:

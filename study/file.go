@@ -341,7 +341,11 @@ func (r *fileReader) seeds(n ast.Node) []int {
 	if _, isList := n.(*ast.SequenceNode); isList {
 		return list(r, n, (*fileReader).integer)
 	}
+	before := len(r.errs)
 	count := r.integer(n)
+	if len(r.errs) > before {
+		return nil
+	}
 	if count < 1 || count > instance.MaxSeeds {
 		r.fail(n, "%d seeds: a number takes the first 1 to %d of the study's seeds; a list names them", count, instance.MaxSeeds)
 		return nil

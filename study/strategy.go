@@ -97,7 +97,7 @@ func StrategyNames() []string {
 // is.
 func NamedStrategy(name string) (Strategy, error) {
 	for _, s := range named {
-		if s.Name == name {
+		if s.Name == name || strings.EqualFold(strings.ReplaceAll(s.Name, "-", ""), name) { // also as the paper writes it
 			return s, nil
 		}
 	}

@@ -129,7 +129,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if x.flags.JSON {
 		format = "json"
 	}
-	if err := printTables(x.env.stdout, t.collector.Tables(), format); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := printTables(x.env.stdout, endTables(t.collector), format); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	x.say("\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
@@ -189,6 +189,18 @@ func (x *execution) recall(t *tally) error {
 		}
 	}
 	return nil
+}
+
+// endTables are the tables at the end of a run: the short set, and those of what
+// the study varies.
+func endTables(c *analysis.Collector) []analysis.Table {
+	tables := c.Tables()
+	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes()} {
+		if len(t.Rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }
 
 func printTables(w io.Writer, tables []analysis.Table, format string) error {

@@ -90,7 +90,7 @@ func signals() (context.Context, <-chan struct{}) {
 // of any error.
 func execute(args []string, e env) int {
 	err := dispatch(args, e)
-	if err == nil {
+	if err == nil || errors.Is(err, syscall.EPIPE) { // whoever read the output has seen enough
 		return exitDone
 	}
 	fmt.Fprintf(e.stderr, "spatialstale: %v\n", err)

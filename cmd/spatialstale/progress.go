@@ -100,6 +100,14 @@ func (s *standing) words(took time.Duration) string {
 	return strings.Join(parts, ", ")
 }
 
+// known is a number of tokens, nil for none: no call has none.
+func known(tokens int) *int {
+	if tokens == 0 {
+		return nil
+	}
+	return &tokens
+}
+
 // short writes a count in few characters: 950, 12k, 3.4M.
 func short(n int) string {
 	switch {
@@ -207,8 +215,8 @@ type progressEvent struct {
 	Failed        int      `json:"failed"`
 	Calls         int      `json:"calls"`
 	Retries       int      `json:"retries"`
-	InputTokens   int      `json:"input_tokens"`
-	OutputTokens  int      `json:"output_tokens"`
+	InputTokens   *int     `json:"input_tokens"` // null where no server has said any
+	OutputTokens  *int     `json:"output_tokens"`
 	TrialsASecond float64  `json:"trials_per_second"`
 	Seconds       float64  `json:"seconds"`
 	SecondsLeft   *float64 `json:"seconds_left"` // null while it is not known
@@ -229,7 +237,7 @@ func (d *eventDisplay) write(event string, models []standing, took time.Duration
 		s := &models[i]
 		e := progressEvent{
 			Event: event, Model: d.models[i], Total: s.total, Done: s.done, Failed: s.failed, Calls: s.calls, Retries: s.retries,
-			InputTokens: s.input, OutputTokens: s.output, TrialsASecond: s.rate(took), Seconds: took.Seconds(),
+			InputTokens: known(s.input), OutputTokens: known(s.output), TrialsASecond: s.rate(took), Seconds: took.Seconds(),
 		}
 		if left, known := s.left(took); known {
 			seconds := left.Seconds()

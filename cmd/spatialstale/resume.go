@@ -106,12 +106,50 @@ func (c *resumeCmd) checkSettings(s *study.Study) error {
 
 // enlarge applies --add.
 func (c *resumeCmd) enlarge(s *study.Study) error {
+	before, err := copyOf(s)
+	if err != nil {
+		return err
+	}
 	for _, setting := range c.Add {
 		if err := s.Set(setting); err != nil {
 			return err
 		}
 	}
+	if err := nameModels(s); err != nil {
+		return err
+	}
+	if lost := lostBy(before, s); len(lost) > 0 {
+		return fmt.Errorf("--add makes a run larger, and this would take from it:\n  %s\nname what the run has as well", strings.Join(lost, "\n  "))
+	}
 	return s.Check()
+}
+
+// lostBy lists what a study has and a larger one should have as well.
+func lostBy(run, larger *study.Study) []string {
+	var lost []string
+	lose(&lost, "model", run.Models, larger.Models)
+	lose(&lost, "seed", run.Seeds, larger.Seeds)
+	lose(&lost, "regime", run.Regimes, larger.Regimes)
+	lose(&lost, "size", run.Sizes, larger.Sizes)
+	lose(&lost, "framing", run.Framings, larger.Framings)
+	return lost
+}
+
+// lose notes the first of the values that another list lacks.
+func lose[T comparable](lost *[]string, what string, values, others []T) {
+	var gone []T
+	for _, v := range values {
+		if !slices.Contains(others, v) {
+			gone = append(gone, v)
+		}
+	}
+	switch len(gone) {
+	case 0:
+	case 1:
+		*lost = append(*lost, fmt.Sprintf("%s %v", what, gone[0]))
+	default:
+		*lost = append(*lost, fmt.Sprintf("%s %v and %d more", what, gone[0], len(gone)-1))
+	}
 }
 
 func copyOf(s *study.Study) (*study.Study, error) {

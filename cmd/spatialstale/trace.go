@@ -12,6 +12,7 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 type traceCmd struct {
@@ -25,6 +26,7 @@ type traceCmd struct {
 	Outcome  string `placeholder:"death" help:"Take a trial with this outcome: done, success, death, timeout or error."`
 	Seed     *int   `placeholder:"SEED" help:"Take a trial of this seed."`
 	Episode  int    `placeholder:"N" help:"Take this episode."`
+	Cause    string `placeholder:"stale-shown" help:"Take a death of this cause (docs/export.md)."`
 	Calls    bool   `help:"List the trial's calls instead."`
 	Prompt   string `placeholder:"SLOT" help:"Show the exact prompt and reply of one of its calls instead, such as step1 or window0/batch0."`
 	Color    string `enum:"auto,always,never" default:"auto" help:"Draw in colour: auto, always or never."`
@@ -42,7 +44,7 @@ func (c *traceCmd) Run(e *env) error {
 		return err
 	}
 	if others > 0 {
-		fmt.Fprintf(e.stderr, "%d more trials fit; this is the first in plan order\n", others)
+		fmt.Fprintf(e.stderr, "the first of %d trials that fit, in plan order\n", others+1)
 	}
 	switch {
 	case c.Calls:
@@ -61,6 +63,9 @@ func (c *traceCmd) Run(e *env) error {
 
 // find returns the first trial that fits and the number of others that do.
 func (c *traceCmd) find(run *store.Run) (first *record.Trial, others int, err error) {
+	if s, err := study.NamedStrategy(c.Strategy); err == nil {
+		c.Strategy = s.Name // also as the paper writes it
+	}
 	if err := c.known(run); err != nil {
 		return nil, 0, err
 	}
@@ -123,6 +128,7 @@ func (c *traceCmd) fits(t *record.Trial) bool {
 	return strings.HasPrefix(t.Key, c.Trial) && strings.HasPrefix(t.Model, c.Model) &&
 		same(c.Task, t.Task) && same(c.Regime, t.Regime) && same(c.Modality, t.Modality) &&
 		same(c.Strategy, t.Strategy) && same(c.Outcome, t.Outcome) &&
+		(c.Cause == "" || t.Death != nil && same(c.Cause, t.Death.Cause)) &&
 		(c.Seed == nil || *c.Seed == t.Seed) && (c.Episode == 0 || c.Episode == t.Episode)
 }
 
