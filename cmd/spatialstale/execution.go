@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -51,6 +52,18 @@ type execution struct {
 	infos   []record.ModelInfo
 	prompts study.Prompts
 	dir     string
+	tally   atomic.Pointer[tally] // once the run has begun
+}
+
+// open makes the study's models ready.
+func (x *execution) open() (err error) {
+	o := opener{getenv: os.Getenv, waits: func(w llm.Wait) {
+		if t := x.tally.Load(); t != nil {
+			t.retried(w.Err.Model)
+		}
+	}}
+	x.models, x.infos, err = o.open(x.study)
+	return err
 }
 
 // paid returns the models whose answers are paid for: all but the controls.
@@ -104,6 +117,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		return errors.Join(err, w.Close())
 	}
 	x.env.watchSignals()
+	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
 		Models:      x.models,
@@ -125,11 +139,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if runErr != nil {
 		return x.brokenOff(runErr)
 	}
-	format := x.flags.Format
-	if x.flags.JSON {
-		format = "json"
-	}
-	if err := printTables(x.env.stdout, endTables(t.collector), format); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := x.print(t.collector); err != nil {
 		return err
 	}
 	x.say("\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
@@ -144,6 +154,32 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		return stoppedError{err}
 	}
 	return nil
+}
+
+// print writes the tables of a run to whoever still reads them.
+func (x *execution) print(c *analysis.Collector) error {
+	format := x.flags.Format
+	if x.flags.JSON {
+		format = "json"
+	}
+	if err := printTables(x.env.stdout, endTables(c), format); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	return nil
+}
+
+// again prints the tables of a finished run. It needs no model.
+func (x *execution) again() error {
+	run, err := store.Open(x.dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	read := runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
+	if err := read.run(run, x.dir); err != nil {
+		return err
+	}
+	return x.print(read.collector)
 }
 
 // brokenOff is the error of a run that could not go on. What the folder holds is

@@ -49,13 +49,17 @@ func (c *resumeCmd) Run(e *env) error {
 	if err := samePrompts(manifest.Prompts, x.prompts.Sums()); err != nil {
 		return fmt.Errorf("%s: %w", c.Dir, err)
 	}
+	if missing == 0 && len(c.Add) == 0 && !c.RetryErrors {
+		x.say("%s is finished: nothing to do\n", c.Dir)
+		return x.again()
+	}
 	how := store.Resumption{RetryErrors: c.RetryErrors}
 	if len(c.Add) > 0 {
 		if err := c.enlarge(s); err != nil {
 			return usageError{err}
 		}
 	}
-	if x.models, x.infos, err = openModels(s); err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
 	how.Sync = x.paid() != nil
@@ -75,11 +79,7 @@ func (c *resumeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if missing == 0 && len(c.Add) == 0 && !c.RetryErrors {
-		x.say("%s is finished: nothing to do\n", c.Dir)
-	} else {
-		x.say("Going on with study %s in %s\n", s.Name, c.Dir)
-	}
+	x.say("Going on with study %s in %s\n", s.Name, c.Dir)
 	return x.run(w, instances)
 }
 

@@ -91,6 +91,31 @@ func disturb(t *testing.T, dir string, after time.Duration, signals ...os.Signal
 	return cmd.ProcessState.ExitCode(), errs.String()
 }
 
+// TestFullDisk runs out of room for its files, says so, and goes on when there
+// is room again. The limit is the shell's, so that no disk need be filled.
+func TestFullDisk(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no shell to set a limit with")
+	}
+	root := t.TempDir()
+	whole, dir := filepath.Join(root, "whole"), filepath.Join(root, "full")
+	study := []string{"run", "quick", "--seeds", "4", "--out"}
+	if code, _, stderr := finish(t, command(t, append(study, whole)...)); code != exitDone {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	limited := command(t, append(study, dir)...)
+	limited.Args = append([]string{"sh", "-c", `ulimit -f 500; exec "$0" "$@"`, limited.Path}, limited.Args[1:]...)
+	limited.Path, _ = exec.LookPath("sh")
+	code, _, stderr := finish(t, limited)
+	if code != exitStopped || !strings.Contains(stderr, "spatialstale resume "+dir) || strings.Contains(stderr, "goroutine ") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := finish(t, command(t, "resume", dir)); code != exitDone {
+		t.Fatalf("resume: exit %d: %s", code, stderr)
+	}
+	sameFiles(t, "full disk", exported(t, dir), exported(t, whole))
+}
+
 // TestDisturbed kills, interrupts and terminates a run at random moments, goes
 // on, and compares with an undisturbed run. It would fail if anything finished
 // were lost, made twice or made otherwise.

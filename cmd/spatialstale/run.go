@@ -24,7 +24,7 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	x := execution{env: e, flags: &c.executionFlags, study: s, prompts: study.DefaultPrompts()}
-	if x.models, x.infos, err = openModels(s); err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's
