@@ -29,6 +29,15 @@ func (r *Run) Integrity() ([]string, error) {
 	return problems, rows.Err()
 }
 
+// Failed counts the trials that ended as failed.
+func (r *Run) Failed() (int, error) {
+	var n int
+	if err := r.db.queryRow("SELECT count(*) FROM results WHERE outcome = ?", record.Failed).Scan(&n); err != nil {
+		return 0, r.broken("the results", err)
+	}
+	return n, nil
+}
+
 // Parts returns every stored text and picture with the sum it is stored under,
 // which the caller may compare with the content. A row that cannot be read is
 // an error; the others still come.

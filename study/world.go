@@ -173,6 +173,7 @@ func (ws *worlds) get(t *Trial) (*world, error) {
 type scenery struct {
 	mu    sync.Mutex
 	parts map[sceneKey]llm.Part
+	bytes int // of the parts
 }
 
 type sceneKey struct {
@@ -180,8 +181,8 @@ type sceneKey struct {
 	state    observe.State
 }
 
-// maxScenes bounds what a world keeps; beyond it rendering starts anew.
-const maxScenes = 512
+// maxSceneBytes bounds what a world keeps; beyond it rendering starts anew.
+const maxSceneBytes = 4 << 20
 
 func newScenery() *scenery { return &scenery{parts: map[sceneKey]llm.Part{}} }
 
@@ -200,10 +201,12 @@ func (s *scenery) look(modality string, state *observe.State) (llm.Part, error) 
 	if err != nil {
 		return p, err
 	}
-	if len(s.parts) >= maxScenes {
+	if s.bytes > maxSceneBytes {
 		clear(s.parts)
+		s.bytes = 0
 	}
 	s.parts[key] = p
+	s.bytes += len(p.Text()) + len(p.PNG()) + 1<<10
 	return p, nil
 }
 

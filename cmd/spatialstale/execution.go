@@ -147,7 +147,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	case stopped:
 		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, sum.Planned, x.dir)}
 	case t.all.failed > 0:
-		err := fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", t.all.failed, sum.Planned, x.dir)
+		err := x.failed(t.all.failed, sum.Planned)
 		if sum.FirstError != nil {
 			err = fmt.Errorf("%w\nthe first: %w", err, sum.FirstError)
 		}
@@ -179,7 +179,19 @@ func (x *execution) again() error {
 	if err := read.run(run, x.dir); err != nil {
 		return err
 	}
-	return x.print(read.collector)
+	failed, err := run.Failed()
+	if err != nil {
+		return err
+	}
+	if err := x.print(read.collector); err != nil || failed == 0 {
+		return err
+	}
+	return stoppedError{x.failed(failed, x.study.NumTrials())}
+}
+
+// failed is the error of a run some of whose trials failed.
+func (x *execution) failed(n, planned int) error {
+	return fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", n, planned, x.dir)
 }
 
 // brokenOff is the error of a run that could not go on. What the folder holds is
