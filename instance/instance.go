@@ -158,13 +158,11 @@ func NewGrid(seed int, cfg Config) (lake.Grid, error) {
 }
 
 // DrawGrid draws grids from r until one is solvable.
-func DrawGrid(r *Rand, cfg Config) (lake.Grid, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return lake.Grid{}, err
+func DrawGrid(r *Rand, cfg Config) (g lake.Grid, err error) {
+	if cfg, err = cfg.withDefaults(); err != nil {
+		return g, err
 	}
-	g, err := lake.New(cfg.Rows, cfg.Cols)
-	if err != nil {
+	if err := g.Reset(cfg.Rows, cfg.Cols); err != nil {
 		return g, err
 	}
 	for range maxTries {
