@@ -190,9 +190,7 @@ func TestExtend(t *testing.T) {
 // before it is committed.
 func TestDurableCall(t *testing.T) {
 	s := newSample()
-	w, dir := s.create(t)
-	w.Close()
-	dir = filepath.Join(t.TempDir(), "run")
+	dir := filepath.Join(t.TempDir(), "run")
 	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{Sync: true, CommitAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)

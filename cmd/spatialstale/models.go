@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
@@ -31,11 +30,7 @@ type opener struct {
 	waits  func(llm.Wait) // is told of each wait before a call is tried again; nil for nobody
 }
 
-// openModels makes the study's models ready and gives each its canonical name.
-func openModels(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
-	return opener{getenv: os.Getenv}.open(s)
-}
-
+// open makes the study's models ready and gives each its canonical name.
 func (o opener) open(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
 	if err := nameModels(s); err != nil {
 		return nil, nil, err
