@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"llm":               {},
 	"llm/provider":      {"llm"},
 	"llm/provider/chat": {"llm", "llm/provider"},
+	"llm/price":         {},
 	"llm/llmtest":       {"llm", "reference"},
 	"reference":         {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
 	"audit":             {"llm"},                    // knows nothing of lakes

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/store"
@@ -25,6 +26,7 @@ import (
 type executionFlags struct {
 	Concurrency *int   `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
 	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
+	Prices      string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	JSON        bool   `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
 }
 
@@ -52,11 +54,18 @@ type execution struct {
 	infos   []record.ModelInfo
 	prompts study.Prompts
 	dir     string
+	prices  *price.List
 	tally   atomic.Pointer[tally] // once the run has begun
 }
 
-// open makes the study's models ready.
+// open reads the prices and makes the study's models ready.
 func (x *execution) open() (err error) {
+	x.prices = price.Shipped()
+	if x.flags.Prices != "" {
+		if x.prices, err = price.Read(x.flags.Prices); err != nil {
+			return err
+		}
+	}
 	o := opener{getenv: os.Getenv, waits: func(w llm.Wait) {
 		if t := x.tally.Load(); t != nil {
 			t.retried(w.Err.Model)
@@ -113,6 +122,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
+	t.paid, t.prices = x.paid(), x.prices
 	if err := x.recall(t); err != nil {
 		return errors.Join(err, w.Close())
 	}

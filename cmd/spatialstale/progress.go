@@ -94,6 +94,14 @@ func (s *standing) words(took time.Duration) string {
 	if s.input+s.output > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", short(s.input), short(s.output)))
 	}
+	switch {
+	case s.usd > 0 && s.unknown > 0:
+		parts = append(parts, fmt.Sprintf("$%.2f and %d calls of unknown price", s.usd, s.unknown))
+	case s.usd > 0:
+		parts = append(parts, fmt.Sprintf("$%.2f", s.usd))
+	case s.unknown > 0:
+		parts = append(parts, "price unknown")
+	}
 	if left, known := s.left(took); known {
 		parts = append(parts, fmt.Sprintf("%v left", left.Round(time.Second)))
 	}
@@ -217,6 +225,7 @@ type progressEvent struct {
 	Retries       int      `json:"retries"`
 	InputTokens   *int     `json:"input_tokens"` // null where no server has said any
 	OutputTokens  *int     `json:"output_tokens"`
+	USD           *float64 `json:"usd"` // of the calls made now; null while any of them has no known price
 	TrialsASecond float64  `json:"trials_per_second"`
 	Seconds       float64  `json:"seconds"`
 	SecondsLeft   *float64 `json:"seconds_left"` // null while it is not known
@@ -238,6 +247,9 @@ func (d *eventDisplay) write(event string, models []standing, took time.Duration
 		e := progressEvent{
 			Event: event, Model: d.models[i], Total: s.total, Done: s.done, Failed: s.failed, Calls: s.calls, Retries: s.retries,
 			InputTokens: known(s.input), OutputTokens: known(s.output), TrialsASecond: s.rate(took), Seconds: took.Seconds(),
+		}
+		if s.unknown == 0 {
+			e.USD = &s.usd
 		}
 		if left, known := s.left(took); known {
 			seconds := left.Seconds()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
@@ -23,6 +24,8 @@ type tally struct {
 	all       standing
 	models    map[string]*standing
 	order     []string // of the models
+	paid      map[string]bool
+	prices    *price.List
 }
 
 // A standing is how far a run is, as a whole or with one model.
@@ -35,6 +38,8 @@ type standing struct {
 	retries int
 	input   int // tokens, where the servers said how many
 	output  int
+	usd     float64 // what these cost, where the price is known
+	unknown int     // calls that were paid for and cost nobody knows how much
 }
 
 func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
@@ -106,6 +111,14 @@ func (t *tally) DurableCall(ctx context.Context, c *record.Call) error {
 func (t *tally) called(c *record.Call) {
 	t.count(c.Model, func(s *standing) {
 		s.calls++
+		if t.paid[c.Model] {
+			p, known := t.prices.Of(c.Model)
+			if known && c.InputTokens != nil && c.OutputTokens != nil {
+				s.usd += p.Cost(*c.InputTokens, *c.OutputTokens)
+			} else {
+				s.unknown++
+			}
+		}
 		if c.InputTokens != nil {
 			s.input += *c.InputTokens
 		}
