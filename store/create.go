@@ -56,6 +56,11 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 			lock.Close()
 		}
 	}()
+	if opts.Sync {
+		if err := checkRoom(dir); err != nil {
+			return nil, err
+		}
+	}
 	partial, final := filepath.Join(dir, partialName), filepath.Join(dir, DatabaseName)
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrExist) {

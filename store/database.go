@@ -30,6 +30,8 @@ const (
 	// moved into the database: a crash of the program loses nothing committed,
 	// a power cut at most the latest commits.
 	writing access = "mode=rw&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=wal_autocheckpoint(2000)&_pragma=cache_size(-16000)"
+	// mending lets SQLite roll back what a killed process left half done.
+	mending access = "mode=rw"
 	// reading sees a live run as well as a finished one.
 	reading access = "mode=ro&_pragma=query_only(1)&_pragma=cache_size(-8000)"
 )

@@ -29,6 +29,52 @@ func (r *Run) Integrity() ([]string, error) {
 	return problems, rows.Err()
 }
 
+// Redundancies compares what the database says twice, in a column and inside a
+// record, and hands each difference to found.
+func (r *Run) Redundancies(found func(problem string)) error {
+	ordinal := 0
+	for t, err := range r.Trials() {
+		if err != nil {
+			return err
+		}
+		var outcome string
+		err := r.db.queryRow("SELECT r.outcome FROM results r JOIN trials t ON t.ordinal = r.trial WHERE t.key = ?", t.Key).Scan(&outcome)
+		if err != nil {
+			return r.broken("the results", err)
+		}
+		if outcome != t.Outcome {
+			found(fmt.Sprintf("trial %s is listed as %s, its record says %s", t.Key, outcome, t.Outcome))
+		}
+	}
+	for in, err := range r.Instances() {
+		if err != nil {
+			return err
+		}
+		var n int
+		if err := r.db.queryRow("SELECT count(*) FROM instances WHERE ordinal = ? AND seed = ? AND regime = ?", ordinal, in.Seed, in.Regime).Scan(&n); err != nil {
+			return r.broken("the instances", err)
+		}
+		if n != 1 {
+			found(fmt.Sprintf("instance %d is listed otherwise than its record says: seed %d under %s", ordinal, in.Seed, in.Regime))
+		}
+		ordinal++
+	}
+	for _, q := range []struct{ what, query string }{
+		{"rows of calls hold another number of calls than they say, or stand out of order", "SELECT count(*) FROM calls WHERE count < 1 OR count > 1000000 OR id > (SELECT count(*) FROM calls) + 1000000"},
+		{"rows of texts and pictures are of no kind that there is", "SELECT count(*) FROM blobs WHERE kind NOT IN ('text', 'png')"},
+		{"texts and pictures are missing in the list of sums", "SELECT (SELECT coalesce(sum(length(sums) / 32), 0) FROM blobs) - (SELECT count(*) FROM sums)"},
+	} {
+		var n int
+		if err := r.db.queryRow(q.query).Scan(&n); err != nil {
+			return r.broken("the database", err)
+		}
+		if n != 0 {
+			found(fmt.Sprintf("%d %s", n, q.what))
+		}
+	}
+	return nil
+}
+
 // Failed counts the trials that ended as failed.
 func (r *Run) Failed() (int, error) {
 	var n int

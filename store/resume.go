@@ -94,6 +94,11 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 	if run, err = Open(dir); err != nil {
 		return nil, err
 	}
+	if opts.Sync {
+		if err := checkRoom(dir); err != nil {
+			return nil, errors.Join(err, run.Close())
+		}
+	}
 	outline, ended, begun, err := run.standing()
 	if err := errors.Join(err, run.Close()); err != nil {
 		return nil, err
@@ -110,14 +115,19 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 
 // prepareResume makes the changes that a resumption asks for, all or none.
 func prepareResume(path string, how Resumption, manifest []byte) (err error) {
-	if !how.RetryErrors && how.Extend == nil {
-		return nil
-	}
 	db, err := connect(path, writing)
 	if err != nil {
 		return explain(path, err)
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	// What an earlier log holds goes into the database, so that logs do not add
+	// up where the disk is nearly full.
+	if err := db.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return explain(path, err)
+	}
+	if !how.RetryErrors && how.Extend == nil {
+		return nil
+	}
 	if err := db.exec("BEGIN IMMEDIATE"); err != nil {
 		return explain(path, err)
 	}

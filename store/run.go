@@ -32,6 +32,9 @@ func Open(dir string) (*Run, error) {
 	if err := checkFiles(dir, path); err != nil {
 		return nil, err
 	}
+	if err := rollBack(dir); err != nil {
+		return nil, err
+	}
 	return openRun(path)
 }
 
@@ -98,10 +101,29 @@ func openRun(path string) (r *Run, err error) {
 	if r.manifest, err = parseManifest(manifest); err != nil {
 		return nil, r.broken("the manifest", err)
 	}
+	if err := r.whole(); err != nil {
+		return nil, err
+	}
 	if r.blobs, err = newBlobReader(db); err != nil {
 		return nil, r.broken("the prompts and replies", err)
 	}
 	return r, nil
+}
+
+// whole compares the plan and the instances with the numbers in the manifest: a
+// run that has lost some would give other tables.
+func (r *Run) whole() error {
+	var trials, last, instances int
+	err := r.db.queryRow("SELECT count(*), coalesce(max(ordinal), -1), (SELECT count(*) FROM instances) FROM trials").Scan(&trials, &last, &instances)
+	switch want := len(r.manifest.Instances); {
+	case err != nil:
+		return r.broken("the plan", err)
+	case trials != r.manifest.Trials || last != trials-1:
+		return damaged(r.db.path, fmt.Errorf("its plan has %d trials up to number %d, its manifest says %d", trials, last, r.manifest.Trials))
+	case want > 0 && instances != want:
+		return damaged(r.db.path, fmt.Errorf("it has %d instances, its manifest says %d", instances, want))
+	}
+	return nil
 }
 
 func openError(path string, err error) error {

@@ -10,12 +10,17 @@ import (
 // detection, between a least and a most for an episode, whose length is the
 // model's.
 type Calls struct {
-	Task, Model, Modality, Regime, Strategy string
-	Size                                    Size
-	Framing                                 string
-	Batch                                   int
-	Trials                                  int
-	Least, Most                             int // calls of all the trials together
+	Task     string `json:"task"`
+	Model    string `json:"model"`
+	Modality string `json:"modality"`
+	Regime   string `json:"regime"`
+	Strategy string `json:"strategy"`
+	Size     Size   `json:"size"`
+	Framing  string `json:"framing"`
+	Batch    int    `json:"batch"`
+	Trials   int    `json:"trials"`
+	Least    int    `json:"least"` // calls of all the trials together
+	Most     int    `json:"most"`
 }
 
 // Calls counts the calls that the plan's trials will make, grouped by all that

@@ -120,6 +120,8 @@ func (s Strategy) check() error {
 	switch {
 	case s.Name == "":
 		return fmt.Errorf("a strategy has no name")
+	case !namePattern.MatchString(s.Name):
+		return fmt.Errorf("strategy name %q: use letters, digits, spaces, and . _ - behind the first", s.Name)
 	case s.Memory != MemoryNone && s.Memory != MemoryAll:
 		return fmt.Errorf("strategy %s: unknown memory %q; there are none and all", s.Name, s.Memory)
 	case s.Memory == MemoryNone && s.Audits():

@@ -25,9 +25,15 @@ func (c *checkCmd) Run(e *env) error {
 	}
 	defer run.Close()
 	problems := 0
+	var unsaid error // what could not be written
+	say := func(format string, args ...any) {
+		if _, err := fmt.Fprintf(e.stdout, format, args...); err != nil {
+			unsaid = err
+		}
+	}
 	found := func(text string) {
 		if problems++; problems <= shownProblems {
-			fmt.Fprintf(e.stdout, "wrong: %s\n", text)
+			say("wrong: %s\n", text)
 		}
 	}
 	structure, err := run.Integrity()
@@ -36,6 +42,9 @@ func (c *checkCmd) Run(e *env) error {
 	}
 	for _, text := range structure {
 		found("the database: " + text)
+	}
+	if err := run.Redundancies(found); err != nil {
+		return err
 	}
 	if orphans, err := run.Orphans(); err != nil {
 		return err
@@ -56,7 +65,7 @@ func (c *checkCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
+	say("%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
 		parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
 	switch missing := v.Planned - v.Ended; {
 	case problems > shownProblems:
@@ -68,8 +77,8 @@ func (c *checkCmd) Run(e *env) error {
 	case v.Failed > 0:
 		return stoppedError{fmt.Errorf("nothing is wrong, and %d trials failed; try them again with: spatialstale resume %s --retry-errors", v.Failed, c.Dir)}
 	}
-	fmt.Fprintln(e.stdout, "nothing is wrong and nothing is missing")
-	return nil
+	say("nothing is wrong and nothing is missing\n")
+	return unsaid
 }
 
 // compare makes the run's trials again from their replies.

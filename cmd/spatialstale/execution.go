@@ -126,7 +126,6 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.recall(t); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	x.env.watchSignals()
 	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{

@@ -22,6 +22,9 @@ func (c *planCmd) Run(e *env) error {
 	if err := nameModels(s); err != nil {
 		return err
 	}
+	if err := s.Check(); err != nil { // two names may turn out to be one model's
+		return usageError{err}
+	}
 	calls, err := s.Calls()
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ type resumeCmd struct {
 // Run goes on with a run: finished trials are kept, and an unfinished one is
 // made again up to where it was from its finished calls.
 func (c *resumeCmd) Run(e *env) error {
+	e.watchSignals()
 	run, err := store.Open(c.Dir)
 	if err != nil {
 		return err
@@ -104,6 +105,12 @@ func (c *resumeCmd) checkSettings(s *study.Study) error {
 	return nil
 }
 
+// growing are the settings in which a run can grow.
+var growing = []string{
+	"models", "seeds", "regimes", "sizes", "framings",
+	"detection.modalities", "detection.detectors", "navigation.modalities", "navigation.strategies", "navigation.episodes",
+}
+
 // enlarge applies --add.
 func (c *resumeCmd) enlarge(s *study.Study) error {
 	before, err := copyOf(s)
@@ -111,6 +118,10 @@ func (c *resumeCmd) enlarge(s *study.Study) error {
 		return err
 	}
 	for _, setting := range c.Add {
+		key, _, _ := strings.Cut(setting, "=")
+		if !slices.Contains(growing, key) {
+			return fmt.Errorf("--add %s: a run grows in %s; any other setting makes another study, which wants a run of its own", key, strings.Join(growing, ", "))
+		}
 		if err := s.Set(setting); err != nil {
 			return err
 		}

@@ -69,13 +69,13 @@ func sameFiles(t *testing.T, what string, got, want map[string]string) {
 // longer, and sends it signals.
 func disturb(t *testing.T, dir string, after time.Duration, signals ...os.Signal) (code int, stderr string) {
 	t.Helper()
-	cmd := command(t, "run", "paper", "--seeds", "8", "--out", dir)
+	cmd := command(t, "run", "paper", "--seeds", "5", "--out", dir)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2000 {
+	for range 30_000 {
 		if _, err := os.Stat(filepath.Join(dir, "run.db")); err == nil {
 			break
 		}
@@ -122,7 +122,7 @@ func TestFullDisk(t *testing.T) {
 func TestDisturbed(t *testing.T) {
 	root := t.TempDir()
 	whole := filepath.Join(root, "whole")
-	if code, _, stderr := finish(t, command(t, "run", "paper", "--seeds", "8", "--out", whole)); code != exitDone {
+	if code, _, stderr := finish(t, command(t, "run", "paper", "--seeds", "5", "--out", whole)); code != exitDone {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	want := exported(t, whole)

@@ -19,6 +19,7 @@ type runCmd struct {
 
 // Run makes the run folder, runs the study and prints its tables.
 func (c *runCmd) Run(e *env) error {
+	e.watchSignals()
 	s, err := c.build()
 	if err != nil {
 		return err

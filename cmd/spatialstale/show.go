@@ -50,6 +50,8 @@ func (c *showCmd) Run(e *env) error {
 		return usageError{err}
 	case c.ViewRadius < 0:
 		return usageError{fmt.Errorf("--view-radius %d: it must not be negative; 0 shows the whole lake", c.ViewRadius)}
+	case c.Format == "json" && c.Step != nil:
+		return usageError{errors.New("--format json shows the whole instance with its schedule; leave --step out")}
 	case c.Prompt != "" && (c.Step != nil || c.Format != "auto"):
 		return usageError{errors.New("--prompt shows the prompts of a trial's beginning as text; leave --step and --format out")}
 	}
