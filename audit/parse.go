@@ -26,6 +26,7 @@ const (
 	RepairBoolean    = "boolean"    // is_stale given as a word or as 0 or 1
 	RepairConfidence = "confidence" // confidence given as a string
 	RepairScore      = "score"      // score given as a string
+	RepairScattered  = "scattered"  // judgments stand one by one in other text
 	RepairKeyed      = "keyed"      // an object keyed by the ids in place of a list
 )
 
@@ -59,6 +60,9 @@ func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed)
 	if !ok {
 		// No answer is whole; then the last one that says anything.
 		value, repairs, ok = llm.Extract(reply.Text, r.fits)
+		if list := r.scattered(reply.Text, value); ok && list != nil {
+			value, repairs = list, append(repairs, RepairScattered)
+		}
 	}
 	if !ok {
 		// Nothing on the entries asked about; it may still be on others.
@@ -148,6 +152,30 @@ func (r *reader) covers(v any) bool {
 		return left > 0
 	})
 	return left == 0
+}
+
+// scattered gathers the judgments of a reply that gives them one by one, as in
+// a numbered list, when the last of them is all that was found; nil when the
+// reply has any other shape.
+func (r *reader) scattered(text string, last any) []any {
+	if _, alone := last.(llm.Object); !alone || len(r.asked.list) < 2 {
+		return nil
+	}
+	var found []any
+	other := false
+	llm.Extract(text, func(v any) bool {
+		if o, alone := v.(llm.Object); alone && r.fits(o) {
+			found = append(found, o)
+		} else if !alone && r.fits(v) {
+			other = true
+		}
+		return false // go on to the one before
+	})
+	if other || len(found) < 2 {
+		return nil
+	}
+	slices.Reverse(found)
+	return found
 }
 
 // fits reports whether a value has a judgment on an asked entry.

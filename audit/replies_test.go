@@ -16,6 +16,10 @@ func TestMoreReplies(t *testing.T) {
 	for _, c := range []struct{ name, reply, want string }{
 		{"an example behind the answer", full + "\nFor example, {\"memory_id\":\"mem_000\",\"is_stale\":true} would mean the ice is gone.", "valid stale valid"},
 		{"a summary behind the answer", full + "\nStale entries: [{\"memory_id\":\"mem_001\",\"is_stale\":true}]", "valid stale valid"},
+		{"a numbered list", "1. {\"memory_id\":\"mem_000\",\"is_stale\":false} looks right.\n2. {\"memory_id\":\"mem_001\",\"is_stale\":true} is a hole now.\n3. {\"memory_id\":\"mem_002\",\"is_stale\":false}", "valid stale valid"},
+		{"a list with a contradiction", "- {\"memory_id\":\"mem_000\",\"is_stale\":false}; - {\"memory_id\":\"mem_001\",\"is_stale\":true} wait: {\"memory_id\":\"mem_001\",\"is_stale\":false}", "valid unanswered unanswered"},
+		{"a draft list, then one object", "[{\"memory_id\":\"mem_000\",\"is_stale\":true},{\"memory_id\":\"mem_001\",\"is_stale\":true}] no: {\"memory_id\":\"mem_001\",\"is_stale\":false}", "unanswered valid unanswered"},
+		{"thinking apart", "<think>{\"memory_id\":\"mem_000\",\"is_stale\":true}</think>1) {\"memory_id\":\"mem_001\",\"is_stale\":true} 2) {\"memory_id\":\"mem_002\",\"is_stale\":false}", "unanswered stale valid"},
 		{"places for ids", `[{"memory_id":1,"is_stale":false},{"memory_id":2,"is_stale":true},{"memory_id":3,"is_stale":false}]`, "unanswered unanswered unanswered"},
 		{"ids without prefix", `[{"memory_id":0,"is_stale":false},{"memory_id":"1","is_stale":true},{"memory_id":"002","is_stale":false}]`, "valid stale valid"},
 		{"ids in other dress", `[{"memory_id":"mem 000","is_stale":false},{"memory_id":"Mem-1","is_stale":true},{"memory_id":"[mem_002] SAFE at (0,2)","is_stale":false}]`, "valid stale valid"},
