@@ -22,7 +22,7 @@ var ErrBusy = errors.New("another process is writing to the run")
 // lockRun takes the lock of a run folder, or reports ErrBusy.
 func lockRun(dir string) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockName)
-	lock := flock.New(path)
+	lock := flock.New(path, flock.SetPermissions(0o644)) // readable like the rest of the folder
 	switch held, err := lock.TryLock(); {
 	case err != nil:
 		return nil, explain(path, err)
