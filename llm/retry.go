@@ -129,16 +129,35 @@ func (o *RetryOptions) wait(attempts int, asked time.Duration) time.Duration {
 	return own/2 + time.Duration(float64(own/2)*o.Jitter())
 }
 
+// quitKey is the context key of WithQuit.
+type quitKey struct{}
+
+// quit is what WithQuit puts into a context.
+type quit struct {
+	when <-chan struct{}
+	err  error
+}
+
+// WithQuit returns a context under which waits between attempts end with err
+// when the channel is closed, while a call that is under way goes on: its answer
+// may be paid for.
+func WithQuit(ctx context.Context, when <-chan struct{}, err error) context.Context {
+	return context.WithValue(ctx, quitKey{}, quit{when, err})
+}
+
 // sleep waits by the machine's clock.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
+	q, _ := ctx.Value(quitKey{}).(quit)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
+	case <-q.when:
+		return q.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

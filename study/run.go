@@ -75,6 +75,9 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 		return Summary{}, err
 	}
 	sum := Summary{Planned: s.NumTrials()}
+	over := make(chan struct{})
+	defer close(over)
+	go r.halter.watch(over)
 	next := make(chan planned)
 	var workers sync.WaitGroup
 	workers.Go(func() {
@@ -144,6 +147,7 @@ func (r *runner) feed(ctx context.Context, next chan<- planned, ended func(strin
 type halter struct {
 	asked  <-chan struct{} // closed by whoever wants the run to stop
 	halted chan struct{}   // closed at the first error that ends the run
+	quit   chan struct{}   // closed after either, for waits between calls
 	once   sync.Once
 	cause  error // that error; read after the workers have ended
 }
@@ -153,6 +157,17 @@ func (h *halter) halt(err error) {
 		h.cause = err
 		close(h.halted)
 	})
+}
+
+// watch closes quit when the run is to end, and returns when over is closed.
+func (h *halter) watch(over <-chan struct{}) {
+	select {
+	case <-h.asked:
+		close(h.quit)
+	case <-h.halted:
+		close(h.quit)
+	case <-over:
+	}
 }
 
 // stopping reports whether no further call may begin.
@@ -177,7 +192,7 @@ func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply,
 	if m.halter.stopping() {
 		return nil, ErrStopped
 	}
-	return m.Model.Generate(ctx, req)
+	return m.Model.Generate(llm.WithQuit(ctx, m.halter.quit, ErrStopped), req)
 }
 
 // journal is a recorder as the calls of one model see it.
@@ -223,7 +238,7 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 	r := &runner{
 		study:      s,
 		recorder:   opts.Recorder,
-		halter:     &halter{asked: opts.Stop, halted: make(chan struct{})},
+		halter:     &halter{asked: opts.Stop, halted: make(chan struct{}), quit: make(chan struct{})},
 		worlds:     newWorlds(s, max(1, opts.Concurrency)),
 		introduce:  map[string]string{},
 		auditors:   map[auditorKey]*audit.Auditor{},

@@ -153,6 +153,45 @@ func TestPaidCalls(t *testing.T) {
 	sameFiles(t, "killed", exported(t, dir), exported(t, whole))
 }
 
+// TestInterruptedWait interrupts a run whose every call is told to come back in
+// a minute. It would fail if the run sat the minute out, or took what it never
+// answered for failed.
+func TestInterruptedWait(t *testing.T) {
+	faults, err := llmtest.Script("429=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPaid(t, llmtest.Options{Faults: faults, RetryAfter: time.Minute})
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := command(t, append([]string{"run", "quick", "--seeds", "1", "--task", "detect", "--out", dir}, p.args...)...)
+	cmd.Env = append(cmd.Env, "REHEARSE_BASE_URL="+p.server.URL)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(p.ledger()) == 0 { // until the first call has been refused
+		time.Sleep(10 * time.Millisecond)
+	}
+	hung := time.AfterFunc(50*time.Second, func() { cmd.Process.Kill() })
+	defer hung.Stop()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitStopped {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	run, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if missing, err := run.Missing(); err != nil || missing != 6 {
+		t.Errorf("%d of 6 trials are unfinished, %v", missing, err)
+	}
+}
+
 // TestFailedTrials runs against a server that refuses some calls for good, so
 // that about half of the trials fail: none sinks another, and what failed is
 // made good without paying again for what had succeeded.
