@@ -71,6 +71,8 @@ type judgmentLine struct {
 	Reason     string     `json:"reason"`
 	Repaired   bool       `json:"repaired"`
 	Repairs    []string   `json:"repairs"`
+	Stale      *float64   `json:"stale_logprob"`
+	Valid      *float64   `json:"valid_logprob"`
 }
 
 type stepLine struct {
@@ -98,6 +100,9 @@ type callLine struct {
 	InputTokens  *int        `json:"input_tokens"`
 	OutputTokens *int        `json:"output_tokens"`
 	LatencyMS    json.Number `json:"latency_ms"`
+	Cached       *int        `json:"cached_tokens"`
+	CacheWrite   *int        `json:"cache_write_tokens"`
+	Reasoning    *int        `json:"reasoning_tokens"`
 }
 
 func encoded(t interface{ Fatal(...any) }, v any) string {
@@ -158,14 +163,14 @@ func TestLinesAgreeWithEncodingJSON(t *testing.T) {
 		check(t, l.trial(&trial), want)
 		check(t, l.step(trial.Key, &s), stepLine{trial.Key, s.T, s.Pos, s.Action, s.Next, s.Cell, s.Fallback, full(s.Event), full(s.Dropped), s.Memory, full(s.Removed)})
 
-		j := record.Judgment{MemoryID: "mem_001", Claim: "SAFE", Truth: rapid.Bool().Draw(t, "truth"), Verdict: record.Stale, Score: number().Draw(t, "score"), Confidence: number().Draw(t, "confidence"), Reason: rapid.String().Draw(t, "reason"), Repairs: texts.Draw(t, "repairs")}
+		j := record.Judgment{MemoryID: "mem_001", Claim: "SAFE", Truth: rapid.Bool().Draw(t, "truth"), Verdict: record.Stale, Score: number().Draw(t, "score"), Confidence: number().Draw(t, "confidence"), Reason: rapid.String().Draw(t, "reason"), Repairs: texts.Draw(t, "repairs"), StaleLogprob: number().Draw(t, "stale"), ValidLogprob: number().Draw(t, "valid")}
 		w := record.Window{Index: 3, Step: 5}
-		check(t, l.judgment("k", &w, &j), judgmentLine{"k", 3, 5, j.MemoryID, j.Pos, j.Claim, j.Truth, j.Verdict, j.Score, j.Confidence, j.Reason, len(j.Repairs) > 0, full(j.Repairs)})
+		check(t, l.judgment("k", &w, &j), judgmentLine{"k", 3, 5, j.MemoryID, j.Pos, j.Claim, j.Truth, j.Verdict, j.Score, j.Confidence, j.Reason, len(j.Repairs) > 0, full(j.Repairs), j.StaleLogprob, j.ValidLogprob})
 
 		k := calls.Draw(t, "call")
 		k.Latency = time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "latency"))
 		us := k.Latency.Round(time.Microsecond).Microseconds()
-		check(t, l.call(&k), callLine{k.Trial, k.Slot, k.Purpose, k.Model, hex.EncodeToString(k.PromptSHA256[:]), k.Reply, k.Finish, k.InputTokens, k.OutputTokens, json.Number(fmt.Sprintf("%d.%03d", us/1000, us%1000))})
+		check(t, l.call(&k), callLine{k.Trial, k.Slot, k.Purpose, k.Model, hex.EncodeToString(k.PromptSHA256[:]), k.Reply, k.Finish, k.InputTokens, k.OutputTokens, json.Number(fmt.Sprintf("%d.%03d", us/1000, us%1000)), k.CachedTokens, k.CacheWriteTokens, k.ReasoningTokens})
 	})
 }
 

@@ -95,6 +95,8 @@ func (l *line) judgment(trial string, w *record.Window, j *record.Judgment) []by
 	l.text("reason", j.Reason)
 	l.flag("repaired", len(j.Repairs) > 0)
 	l.texts("repairs", j.Repairs)
+	l.number("stale_logprob", j.StaleLogprob)
+	l.number("valid_logprob", j.ValidLogprob)
 	return l.end()
 }
 
@@ -126,5 +128,8 @@ func (l *line) call(c *record.Call) []byte {
 	l.optionalInteger("input_tokens", c.InputTokens)
 	l.optionalInteger("output_tokens", c.OutputTokens)
 	l.milliseconds("latency_ms", c.Latency)
+	l.optionalInteger("cached_tokens", c.CachedTokens)
+	l.optionalInteger("cache_write_tokens", c.CacheWriteTokens)
+	l.optionalInteger("reasoning_tokens", c.ReasoningTokens)
 	return l.end()
 }

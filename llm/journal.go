@@ -75,9 +75,14 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 		Reasoning:    reply.Reasoning,
 		Finish:       string(reply.Finish),
 		ServerModel:  reply.Model,
-		InputTokens:  reply.Usage.InputTokens,
-		OutputTokens: reply.Usage.OutputTokens,
 		Latency:      m.now().Sub(began),
+		Booleans:     reply.Booleans,
+
+		InputTokens:      reply.Usage.InputTokens,
+		CachedTokens:     reply.Usage.CachedTokens,
+		CacheWriteTokens: reply.Usage.CacheWriteTokens,
+		OutputTokens:     reply.Usage.OutputTokens,
+		ReasoningTokens:  reply.Usage.ReasoningTokens,
 	}
 	for i := range req.Parts {
 		call.Prompt[i] = req.Parts[i].Record()
@@ -99,7 +104,14 @@ func (m *journaled) serve(past *record.Call, sum [32]byte) (*Reply, error) {
 		Text:      past.Reply,
 		Reasoning: past.Reasoning,
 		Finish:    Finish(past.Finish),
-		Usage:     Usage{InputTokens: past.InputTokens, OutputTokens: past.OutputTokens},
-		Model:     past.ServerModel,
+		Usage: Usage{
+			InputTokens:      past.InputTokens,
+			CachedTokens:     past.CachedTokens,
+			CacheWriteTokens: past.CacheWriteTokens,
+			OutputTokens:     past.OutputTokens,
+			ReasoningTokens:  past.ReasoningTokens,
+		},
+		Model:    past.ServerModel,
+		Booleans: past.Booleans,
 	}, nil
 }

@@ -46,6 +46,11 @@ type Params struct {
 	Temperature *float64 `json:"temperature,omitempty" yaml:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty" yaml:"top_p,omitempty"`
 	MaxTokens   *int     `json:"max_tokens,omitempty" yaml:"max_tokens,omitempty"` // cap on output tokens
+	// Thinking is the budget of thinking in tokens, where a protocol has one; 0
+	// asks for none.
+	Thinking *int `json:"thinking,omitempty" yaml:"thinking,omitempty"`
+	// Logprobs asks for the probabilities behind a reply's booleans.
+	Logprobs bool `json:"logprobs,omitempty" yaml:"logprobs,omitempty"`
 }
 
 // A Schema is the JSON Schema that a reply should follow.
@@ -175,10 +180,17 @@ type Reply struct {
 	Finish    Finish
 	Usage     Usage
 	Model     string // the name that the server reported, if any
+	// Booleans are the JSON booleans in Text with the probabilities behind
+	// them, in the order in which they stand there; only where they were asked
+	// for and the server gives them.
+	Booleans []record.Boolean
 }
 
 // Usage counts tokens; nil means that the server did not say.
 type Usage struct {
-	InputTokens  *int
-	OutputTokens *int
+	InputTokens      *int // all of the prompt, also what was read from or written to a cache
+	CachedTokens     *int // of these, read from the provider's cache
+	CacheWriteTokens *int // of these, written to it
+	OutputTokens     *int // all that was written, thinking as well
+	ReasoningTokens  *int // of these, thinking
 }

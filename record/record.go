@@ -206,7 +206,11 @@ type Judgment struct {
 	Score      *float64 `json:"score"`
 	Confidence *float64 `json:"confidence"`
 	Reason     string   `json:"reason"`
-	Repairs    []string `json:"repairs,omitempty"` // what was mended to read this verdict
+	// The log-probabilities of "stale" and of "not stale" at the token that
+	// gave the verdict, nil where the server does not say.
+	StaleLogprob *float64 `json:"stale_logprob,omitempty"`
+	ValidLogprob *float64 `json:"valid_logprob,omitempty"`
+	Repairs      []string `json:"repairs,omitempty"` // what was mended to read this verdict
 }
 
 // A Window is one audit of the memory against one observation.
@@ -324,9 +328,26 @@ type Call struct {
 	Reasoning    string // kept apart from the reply
 	Finish       string
 	ServerModel  string // the model name that the server reported, if any
-	InputTokens  *int   // nil when unknown
-	OutputTokens *int
+	InputTokens  *int   // all of the prompt; nil when unknown, as below
+	OutputTokens *int   // all of the reply, thinking as well
 	Latency      time.Duration
+
+	CachedTokens     *int `json:",omitempty"` // of the input, read from the provider's cache
+	CacheWriteTokens *int `json:",omitempty"` // of the input, written to it
+	ReasoningTokens  *int `json:",omitempty"` // of the output, thinking
+
+	// Booleans are those of the reply with the probabilities behind them, where
+	// they were asked for and the server gave them.
+	Booleans []Boolean `json:",omitempty"`
+}
+
+// A Boolean is a JSON boolean in a reply and how likely the model held true and
+// false at its token. The log-probabilities are natural logarithms; one that
+// the server did not give is nil.
+type Boolean struct {
+	At    int      `json:"at"` // where it begins in the reply, in bytes
+	True  *float64 `json:"true"`
+	False *float64 `json:"false"`
 }
 
 // A Manifest describes a run: what was asked for and with which versions. It

@@ -85,7 +85,9 @@ func (r *Run) call(trial string, k *storedCall, prompt bool) (*record.Call, erro
 	call := &record.Call{
 		Trial: trial, Slot: k.slot, Purpose: k.purpose, Model: k.model,
 		Finish: k.finish, ServerModel: k.server,
-		InputTokens: k.input, OutputTokens: k.output, Latency: k.latency,
+		InputTokens: k.input, CachedTokens: k.cached, CacheWriteTokens: k.cacheWrite,
+		OutputTokens: k.output, ReasoningTokens: k.thought,
+		Latency: k.latency, Booleans: k.booleans,
 	}
 	var err error
 	if call.Reply, err = r.blobs.text(k.reply); err != nil {

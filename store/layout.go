@@ -11,7 +11,7 @@ import (
 // packed record. A later version adds its fields under `if c.version >= 2`, so
 // that older records stay readable; testdata/v1 holds a run to see that they
 // do.
-const layoutVersion = 1
+const layoutVersion = 2
 
 // encode writes a record with its walk and returns bytes that hold until the
 // coder's next reset.
@@ -73,6 +73,10 @@ func (c *coder) judgment(j *record.Judgment) {
 	c.fraction(&j.Confidence)
 	c.text(&j.Reason)
 	list(c, &j.Repairs, (*coder).text)
+	if c.version >= 2 {
+		c.fraction(&j.StaleLogprob)
+		c.fraction(&j.ValidLogprob)
+	}
 }
 
 func (c *coder) parsed(p *record.Parsed) {
@@ -150,6 +154,12 @@ type storedCall struct {
 	input     *int
 	output    *int
 	latency   time.Duration
+
+	// since layout 2
+	cached     *int
+	cacheWrite *int
+	thought    *int
+	booleans   []record.Boolean
 }
 
 func (c *coder) calls(rows *[]storedCall) { list(c, rows, (*coder).call) }
@@ -167,4 +177,16 @@ func (c *coder) call(k *storedCall) {
 	optional(c, &k.input, (*coder).int)
 	optional(c, &k.output, (*coder).int)
 	c.int64((*int64)(&k.latency))
+	if c.version >= 2 {
+		optional(c, &k.cached, (*coder).int)
+		optional(c, &k.cacheWrite, (*coder).int)
+		optional(c, &k.thought, (*coder).int)
+		list(c, &k.booleans, (*coder).boolean)
+	}
+}
+
+func (c *coder) boolean(b *record.Boolean) {
+	c.int(&b.At)
+	c.fraction(&b.True)
+	c.fraction(&b.False)
 }

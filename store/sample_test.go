@@ -74,7 +74,7 @@ func (s *sample) addDetection() {
 			Index: w, Step: 5 * (w + 1), Visible: []string{"11100", "00111"},
 			Judgments: []record.Judgment{
 				{MemoryID: "mem_000", Claim: "SAFE", Verdict: record.Valid, Confidence: ptr(0.9), Reason: "not UTF-8: \xc3\x28 \x00 \xed\xa0\x80"},
-				{MemoryID: "mem_006", Pos: record.Pos{1, 1}, Claim: "DANGER", Truth: true, Verdict: record.Stale, Score: ptr(0.0), Confidence: ptr(0.9), Repairs: []string{"fence", "comma"}},
+				{MemoryID: "mem_006", Pos: record.Pos{1, 1}, Claim: "DANGER", Truth: true, Verdict: record.Stale, Score: ptr(0.0), Confidence: ptr(0.9), Repairs: []string{"fence", "comma"}, StaleLogprob: ptr(-0.01), ValidLogprob: ptr(-4.6)},
 				{MemoryID: "mem_019", Pos: record.Pos{3, 4}, Claim: "SAFE", Verdict: record.Unanswered},
 			},
 			Replies: []record.Parsed{{Slot: "window0/batch0", Outcome: "partial", Repairs: []string{"fence"}, UnknownIDs: 3}},
@@ -87,6 +87,8 @@ func (s *sample) addDetection() {
 	}
 	c := s.calls[len(s.calls)-1]
 	c.Reasoning, c.ServerModel, c.InputTokens, c.OutputTokens = "thinking \x80", "mixed-2026", ptr(0), ptr(1234567)
+	c.CachedTokens, c.CacheWriteTokens, c.ReasoningTokens = ptr(0), ptr(7), ptr(1234566)
+	c.Booleans = []record.Boolean{{At: 17, True: ptr(-0.25), False: ptr(-1.5)}, {At: 99, False: ptr(0.0)}}
 }
 
 func (s *sample) addEpisode() {

@@ -196,6 +196,8 @@ func (s *scribe) addCall(ordinal int, call *record.Call, sums *callSums) error {
 		slot: call.Slot, purpose: call.Purpose, model: call.Model,
 		finish: call.Finish, server: call.ServerModel,
 		input: call.InputTokens, output: call.OutputTokens, latency: call.Latency,
+		cached: call.CachedTokens, cacheWrite: call.CacheWriteTokens, thought: call.ReasoningTokens,
+		booleans: call.Booleans,
 	}
 	if sums.promptDiffers {
 		k.promptSum = &call.PromptSHA256
