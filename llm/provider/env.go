@@ -145,3 +145,12 @@ func fitsHeader(value string) bool {
 	}
 	return true
 }
+
+// WithPath adds a path to a base URL, before its query, unless it is there.
+func WithPath(base, path string) string {
+	base, query, found := strings.Cut(base, "?")
+	if found {
+		query = "?" + query
+	}
+	return strings.TrimSuffix(strings.TrimRight(base, "/"), path) + path + query
+}

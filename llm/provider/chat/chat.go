@@ -11,10 +11,8 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
@@ -43,16 +41,14 @@ type Options struct {
 type Client struct {
 	opts  Options
 	http  *provider.Client
-	extra []member
+	extra []provider.Member
 
-	mu      sync.Mutex
-	form    form
-	changes []llm.Change
+	learned provider.Learned
 }
 
 // New returns a client for one model. It makes no request.
 func New(o Options) (*Client, error) {
-	extra, err := readExtra(o.Settings.ExtraBody)
+	extra, err := provider.ReadExtra(o.Settings.ExtraBody, "model", "messages", "stream", "n")
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", o.Name, err)
 	}
@@ -73,7 +69,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	o.Key, o.Settings.Header = "", nil // only the requests need them
-	return &Client{opts: o, http: client, extra: extra, form: newForm(&o)}, nil
+	return &Client{opts: o, http: client, extra: extra}, nil
 }
 
 // String returns the model's name, so that no way of printing shows more.
@@ -84,9 +80,7 @@ func (c *Client) GoString() string { return c.opts.Name }
 
 // Describe implements llm.Describer.
 func (c *Client) Describe() llm.Description {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return llm.Description{Endpoint: c.http.Endpoint(), Changes: append([]llm.Change(nil), c.changes...)}
+	return llm.Description{Endpoint: c.http.Endpoint(), Changes: c.learned.Changes()}
 }
 
 // CloseIdleConnections closes the connections that no call uses.
@@ -94,53 +88,52 @@ func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // Generate implements llm.Model.
 func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
-	var header http.Header
-	if c.opts.Settings.NameCalls {
-		header = http.Header{}
-		header.Set(llm.CallHeader, req.Name())
+	x := provider.Exchange{
+		Client: c.http, NameCalls: c.opts.Settings.NameCalls, Encode: c.encode, Read: read, Refused: refused, Change: c.change,
+		QuotaIsRate: c.opts.QuotaIsRate,
 	}
-	for {
-		sent, body := c.encode(req)
-		answer, err := c.http.Post(ctx, req, body, header)
-		if err != nil {
-			return nil, err
-		}
-		reply, err := readAnswer(answer)
-		if err == nil {
-			markCut(reply, req.Params.MaxTokens)
-			return reply, nil
-		}
-		var flt *fault
-		if !errors.As(err, &flt) {
-			return nil, c.http.Error(req, llm.KindMalformed, err.Error())
-		}
-		said := c.http.Words(req, flt.words())
-		if param := refusedParam(flt, sent); param != "" && c.change(param, said) {
-			continue
-		}
-		flt.message = c.http.Words(req, flt.message) // an echo of the prompt says nothing of the failure
-		kind, filtered := classify(flt, c.opts.QuotaIsRate)
-		if filtered {
-			return &llm.Reply{Finish: llm.FinishContentFilter}, nil
-		}
-		e := c.http.Error(req, kind, said)
-		e.RetryAfter = answer.RetryAfter
-		return nil, e
-	}
+	return x.Generate(ctx, req)
 }
 
-// change learns that the server refuses a parameter that it was sent. It
-// returns false when that leaves nothing else to try. Another call may have
-// learned the same meanwhile.
+func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
+	reply, err := readAnswer(a)
+	if err == nil {
+		markCut(reply, req.Params.MaxTokens)
+	}
+	return reply, err
+}
+
+// refused returns which of the sent parameters a server refuses to take.
+func refused(f *provider.Fault, sent []string) string {
+	for _, param := range sent {
+		if param == paramSchema && f.RefusesSchema(param) || param != paramSchema && f.Refuses(param) {
+			return param
+		}
+	}
+	return ""
+}
+
+// change learns that the server refuses a parameter that it was sent. The cap on
+// output tokens is sent under its other name then, once; everything else is
+// left out.
 func (c *Client) change(param, words string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.form.sends(param) {
-		return true
+	first, second := c.capNames()
+	switch param {
+	case second:
+		return false
+	case first:
+		c.learned.Refuse(llm.Change{Param: first, Instead: second, Words: words})
+	default:
+		c.learned.Refuse(llm.Change{Param: param, Words: words})
 	}
-	instead, ok := c.form.leave(param)
-	if ok {
-		c.changes = append(c.changes, llm.Change{Param: param, Instead: instead, Words: words})
+	return true
+}
+
+// capNames returns the names of the cap on output tokens, in the order in which
+// they are tried.
+func (c *Client) capNames() (first, second string) {
+	if c.opts.CompletionCap {
+		return paramCompletionCap, paramTokens
 	}
-	return ok
+	return paramTokens, paramCompletionCap
 }

@@ -54,19 +54,19 @@ func FuzzAnswer(f *testing.F) {
 			}
 			return
 		}
-		var flt *fault
+		var flt *provider.Fault
 		if !errors.As(err, &flt) {
 			return
 		}
 		sent := []string{paramTokens, paramTemperature, paramTopP, paramSchema}
-		if param := refusedParam(flt, sent); param != "" && !slices.Contains(sent, param) {
+		if param := refused(flt, sent); param != "" && !slices.Contains(sent, param) {
 			t.Fatalf("%q was not sent", param)
 		}
-		k, filtered := classify(flt, false)
+		k, filtered := flt.Kind(false)
 		if (k == "") != filtered {
 			t.Fatalf("kind %q, filtered %v", k, filtered)
 		}
-		words := c.http.Words(&llm.Request{Parts: []llm.Part{llm.Text("Row 0: (0,0)=S (0,1)=F")}}, flt.words()+key)
+		words := c.http.Words(&llm.Request{Parts: []llm.Part{llm.Text("Row 0: (0,0)=S (0,1)=F")}}, flt.Words()+key)
 		if strings.Contains(words, key) || len([]rune(words)) > 300 {
 			t.Fatalf("shows %q", words)
 		}

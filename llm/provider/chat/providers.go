@@ -70,7 +70,7 @@ func (s *server) open(model string, env provider.Env) (llm.Model, error) {
 		return nil, err
 	}
 	return newModel(Options{
-		Name: name, Model: model, URL: withPath(base, "/chat/completions"), Key: key,
+		Name: name, Model: model, URL: provider.WithPath(base, "/chat/completions"), Key: key,
 		CompletionCap: s.completionCap, QuotaIsRate: s.quotaIsRate, Settings: env.Settings,
 	})
 }
@@ -82,15 +82,6 @@ func newModel(o Options) (llm.Model, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// withPath adds a path to a base URL, before its query, unless it is there.
-func withPath(base, path string) string {
-	base, query, found := strings.Cut(base, "?")
-	if found {
-		query = "?" + query
-	}
-	return strings.TrimSuffix(strings.TrimRight(base, "/"), path) + path + query
 }
 
 // azure is OpenAI's models on Azure: by its current interface, or by the dated
@@ -108,7 +99,7 @@ var azure = provider.Provider{
 		if err != nil {
 			return nil, err
 		}
-		at := withPath(base, "/openai/v1") + "/chat/completions"
+		at := provider.WithPath(base, "/openai/v1") + "/chat/completions"
 		if version := env.Get("OPENAI_API_VERSION"); version != "" {
 			at = base + "/openai/deployments/" + url.PathEscape(model) + "/chat/completions?api-version=" + url.QueryEscape(version)
 		}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
 // Parameters that a server may refuse, by their names on the wire.
@@ -21,67 +20,24 @@ const (
 	paramCompletionCap = "max_completion_tokens"
 )
 
-// A form is what a server takes, as far as is known.
-type form struct {
-	cap     string          // the name of the cap on output tokens
-	renamed bool            // the cap's name was another at first
-	left    map[string]bool // parameters that are left out
-}
-
-func newForm(o *Options) form {
-	f := form{cap: paramTokens, left: map[string]bool{paramSchema: o.Settings.NoSchema}}
-	if o.CompletionCap {
-		f.cap = paramCompletionCap
-	}
-	return f
-}
-
-// sends reports whether a request in this form can have the parameter.
-func (f *form) sends(param string) bool {
-	if param == paramTokens || param == paramCompletionCap {
-		return f.cap == param
-	}
-	return !f.left[param]
-}
-
-// leave changes the form so that the parameter is not sent. The cap is renamed,
-// once, and not left out: without it a reply could cost anything. ok is false
-// when the form cannot do without.
-func (f *form) leave(param string) (instead string, ok bool) {
-	switch param {
-	case paramTokens, paramCompletionCap:
-		if f.renamed {
-			return "", false
-		}
-		f.renamed, f.cap = true, paramTokens
-		if param == paramTokens {
-			f.cap = paramCompletionCap
-		}
-		return f.cap, true
-	}
-	f.left[param] = true
-	return "", true
-}
-
-// A member is one of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
 // encode writes a request's body. sent names those of its parameters that the
 // server may refuse and we could leave out.
 func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
-	c.mu.Lock()
-	var members []member
+	var members []provider.Member
 	add := func(param string, value any) {
-		if c.form.sends(param) {
+		if !c.learned.Refused(param) {
 			sent = append(sent, param)
-			members = append(members, member{param, compact(value)})
+			members = append(members, provider.Member{Name: param, Value: provider.Compact(value)})
 		}
 	}
 	if n := req.Params.MaxTokens; n != nil {
-		add(c.form.cap, *n)
+		// Never without a cap: a reply could then cost anything. Both names
+		// cannot be refused, see change.
+		first, second := c.capNames()
+		if c.learned.Refused(first) {
+			first = second
+		}
+		add(first, *n)
 	}
 	if t := req.Params.Temperature; t != nil {
 		add(paramTemperature, *t)
@@ -89,31 +45,17 @@ func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
 	if p := req.Params.TopP; p != nil {
 		add(paramTopP, *p)
 	}
-	if s := req.Schema; s != nil {
+	if s := req.Schema; s != nil && !c.opts.Settings.NoSchema {
 		add(paramSchema, responseFormat{Type: "json_schema", Schema: schema{s.Name, true, s.JSON}})
 	}
-	c.mu.Unlock()
-	for _, m := range c.extra {
-		i := slices.IndexFunc(members, func(n member) bool { return n.name == m.name })
-		if i < 0 {
-			members = append(members, m)
-			continue
-		}
-		members[i] = m
-		sent = slices.DeleteFunc(sent, func(param string) bool { return param == m.name }) // it is the user's own
-	}
+	members, sent = provider.Overlay(members, c.extra, sent)
 	var b bytes.Buffer
 	b.WriteString(`{"model":`)
-	b.Write(compact(c.opts.Model))
+	b.Write(provider.Compact(c.opts.Model))
 	b.WriteString(`,"messages":[{"role":"user","content":`)
 	c.writeContent(&b, req.Parts)
 	b.WriteString(`}]`)
-	for _, m := range members {
-		b.WriteByte(',')
-		b.Write(compact(m.name))
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
+	provider.WriteMembers(&b, members)
 	b.WriteByte('}')
 	return sent, b.Bytes()
 }
@@ -133,7 +75,7 @@ type schema struct {
 // without pictures is a plain string, which every server takes.
 func (c *Client) writeContent(b *bytes.Buffer, parts []llm.Part) {
 	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return p.IsImage() }) {
-		b.Write(compact(joined(parts)))
+		b.Write(provider.Compact(joined(parts)))
 		return
 	}
 	b.WriteByte('[')
@@ -147,7 +89,7 @@ func (c *Client) writeContent(b *bytes.Buffer, parts []llm.Part) {
 				n++
 			}
 			b.WriteString(`{"type":"text","text":`)
-			b.Write(compact(joined(parts[i:n])))
+			b.Write(provider.Compact(joined(parts[i:n])))
 			b.WriteByte('}')
 			i = n
 			continue
@@ -157,7 +99,7 @@ func (c *Client) writeContent(b *bytes.Buffer, parts []llm.Part) {
 		b.WriteByte('"')
 		if c.opts.Settings.Detail != "" {
 			b.WriteString(`,"detail":`)
-			b.Write(compact(c.opts.Settings.Detail))
+			b.Write(provider.Compact(c.opts.Settings.Detail))
 		}
 		b.WriteString(`}}`)
 		i++
@@ -171,56 +113,4 @@ func joined(texts []llm.Part) string {
 		b.WriteString(texts[i].Text())
 	}
 	return b.String()
-}
-
-// compact writes a value of this package as JSON; angle brackets stay as they
-// are.
-func compact(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte("null") // a schema that is no JSON: the server says so
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// readExtra reads the members that a user adds to each request, in the order in
-// which they stand.
-func readExtra(raw json.RawMessage) ([]member, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, nil
-	}
-	wrong := errors.New("the extra body is not a JSON object")
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, wrong
-	}
-	var members []member
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, wrong
-		}
-		m := member{name: name.(string)}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, wrong
-		}
-		switch m.name {
-		case "model", "messages", "stream", "n":
-			return nil, fmt.Errorf("the extra body cannot set %q", m.name)
-		}
-		if slices.ContainsFunc(members, func(n member) bool { return n.name == m.name }) {
-			return nil, fmt.Errorf("the extra body has %q twice", m.name)
-		}
-		m.value = compact(m.value)
-		members = append(members, m)
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, wrong
-	}
-	if dec.More() {
-		return nil, wrong
-	}
-	return members, nil
 }

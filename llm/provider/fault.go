@@ -1,4 +1,4 @@
-package chat
+package provider
 
 import (
 	"bytes"
@@ -12,72 +12,71 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
-// A fault is what a server says of a request that failed.
-type fault struct {
-	message string
-	kind    string // its word for the kind, such as "invalid_request_error"
-	code    string // a word or a number
-	param   string // the parameter that it is about
-	status  int    // of HTTP; 0 when it came with one of success
+// A Fault is what a server says of a request that failed.
+type Fault struct {
+	Message string
+	Type    string // its word for the kind, such as "invalid_request_error"
+	Code    string // a word or a number
+	Param   string // the parameter that it is about
+	Status  int    // of HTTP; 0 when it came with one of success
 }
 
 // Error returns the server's words.
-func (f *fault) Error() string { return f.words() }
+func (f *Fault) Error() string { return f.Words() }
 
-// words returns what a person should read.
-func (f *fault) words() string {
-	said := f.message
-	if f.param != "" && said != "" && !strings.Contains(said, f.param) {
-		said = f.param + ": " + said
+// Words returns what a person should read.
+func (f *Fault) Words() string {
+	said := f.Message
+	if f.Param != "" && said != "" && !strings.Contains(said, f.Param) {
+		said = f.Param + ": " + said
 	}
 	switch {
 	case said == "":
-		said = f.code
-	case f.code != "" && f.code != strconv.Itoa(f.status) && !strings.Contains(said, f.code):
-		said = fmt.Sprintf("%s (%s)", said, f.code)
+		said = f.Code
+	case f.Code != "" && f.Code != strconv.Itoa(f.Status) && !strings.Contains(said, f.Code):
+		said = fmt.Sprintf("%s (%s)", said, f.Code)
 	}
 	switch {
-	case f.status == 0:
+	case f.Status == 0:
 		return said
 	case said == "":
-		return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", f.status, http.StatusText(f.status)))
+		return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", f.Status, http.StatusText(f.Status)))
 	}
-	return fmt.Sprintf("HTTP %d: %s", f.status, said)
+	return fmt.Sprintf("HTTP %d: %s", f.Status, said)
 }
 
 // whichStatus returns the HTTP status that says something. One of success says
 // nothing; routers then repeat that of the server behind them as a code.
-func (f *fault) whichStatus() int {
-	if n, err := strconv.Atoi(f.code); f.status == 0 && err == nil && n >= 400 && n < 600 {
+func (f *Fault) whichStatus() int {
+	if n, err := strconv.Atoi(f.Code); f.Status == 0 && err == nil && n >= 400 && n < 600 {
 		return n
 	}
-	return f.status
+	return f.Status
 }
 
-// errorMember reads the error of an answer with a status of success.
-func errorMember(raw json.RawMessage) *fault {
-	f := findFault(raw)
-	if f.message == "" && f.code == "" {
-		f.message = "an error without a word on it"
+// ErrorMember reads the error in an answer with a status of success.
+func ErrorMember(raw json.RawMessage) *Fault {
+	f := FindFault(raw)
+	if f.Message == "" && f.Code == "" {
+		f.Message = "an error without a word on it"
 	}
 	return f
 }
 
-// readRefusal reads an answer whose status is not of success.
-func readRefusal(a *provider.Answer, body []byte) *fault {
-	f := readFault(body)
-	f.status = a.Status
+// Fault reads an answer whose status is not of success.
+func (a *Answer) Fault() *Fault {
+	f := readFault(a.Text())
+	f.Status = a.Status
 	switch {
 	case a.Status >= 300 && a.Status < 400:
-		f.message = "the server sends us elsewhere; is the base URL right?"
+		f.Message = "the server sends us elsewhere; is the base URL right?"
 		if to, err := url.Parse(a.Header.Get("Location")); err == nil && to.Host != "" {
-			f.message = fmt.Sprintf("the server sends us to %s://%s; is the base URL right?", to.Scheme, to.Host)
+			f.Message = fmt.Sprintf("the server sends us to %s://%s; is the base URL right?", to.Scheme, to.Host)
 		}
-	case a.Status == http.StatusNotFound && f.code == "" && f.kind == "":
-		f.message = strings.TrimPrefix(f.message+"; is the base URL right?", "; ")
+	case a.Status == http.StatusNotFound && f.Code == "" && f.Type == "":
+		f.Message = strings.TrimPrefix(f.Message+"; is the base URL right?", "; ")
 	}
 	return f
 }
@@ -85,20 +84,20 @@ func readRefusal(a *provider.Answer, body []byte) *fault {
 // readFault reads what a server says of a failure. Any form is taken: OpenAI's
 // {"error": {…}}, an error that is only text, members at the top, a list of
 // them, a validator's "detail", a page.
-func readFault(body []byte) *fault {
-	f := findFault(body)
+func readFault(body []byte) *Fault {
+	f := FindFault(body)
 	switch {
 	case isPage(body):
-		f.message = "a web page" + pageTitle(body)
-	case !f.said():
-		f.message = string(body)
+		f.Message = "a web page" + pageTitle(body)
+	case !f.Said():
+		f.Message = string(body)
 	}
 	return f
 }
 
-// findFault reads what a body in JSON says of a failure, if it says anything.
-func findFault(body []byte) *fault {
-	f := &fault{}
+// FindFault reads what a body in JSON says of a failure, if it says anything.
+func FindFault(body []byte) *Fault {
+	f := &Fault{}
 	var v any
 	if json.Unmarshal(body, &v) == nil {
 		f.fill(v)
@@ -106,36 +105,36 @@ func findFault(body []byte) *fault {
 	return f
 }
 
-// said reports whether the server said anything.
-func (f *fault) said() bool { return f.message != "" || f.code != "" || f.kind != "" }
+// Said reports whether the server said anything.
+func (f *Fault) Said() bool { return f.Message != "" || f.Code != "" || f.Type != "" }
 
 // fill takes what it finds in a decoded body; what is found first counts.
-func (f *fault) fill(v any) {
+func (f *Fault) fill(v any) {
 	switch v := v.(type) {
 	case string:
-		set(&f.message, v)
+		set(&f.Message, v)
 	case []any:
 		for _, w := range v {
 			f.fill(w)
 		}
 	case map[string]any:
 		for _, name := range []string{"message", "msg", "error_msg", "error_description"} {
-			set(&f.message, scalar(v[name]))
+			set(&f.Message, scalar(v[name]))
 		}
 		for _, name := range []string{"code", "error_code", "status_code"} {
-			set(&f.code, scalar(v[name]))
+			set(&f.Code, scalar(v[name]))
 		}
-		set(&f.kind, scalar(v["type"]))
-		set(&f.param, scalar(v["param"]))
+		set(&f.Type, scalar(v["type"]))
+		set(&f.Param, scalar(v["param"]))
 		if loc, ok := v["loc"].([]any); ok && len(loc) > 0 { // a validator's place
-			set(&f.param, scalar(loc[len(loc)-1]))
+			set(&f.Param, scalar(loc[len(loc)-1]))
 		}
 		for _, name := range []string{"error", "detail", "errors"} {
 			f.fill(v[name])
 		}
 		if meta, ok := v["metadata"].(map[string]any); ok { // a router's word on the provider behind it
 			if raw := scalar(meta["raw"]); raw != "" {
-				f.message += ": " + raw
+				f.Message += ": " + raw
 			}
 		}
 	}
@@ -180,13 +179,14 @@ var (
 	saysFlagged = regexp.MustCompile(`(?i)\bflagged\b|content (management )?policy|moderation`)
 )
 
-// classify says what a failed call means to its caller. filtered is true where
-// the provider's content filter stopped the prompt, which is an outcome and no
-// failure. quotaIsRate is Options.QuotaIsRate.
-func classify(f *fault, quotaIsRate bool) (kind llm.Kind, filtered bool) {
+// Kind says what a failed call means to its caller. filtered is true where the
+// provider's content filter stopped the prompt, which is an outcome and no
+// failure. quotaIsRate is for servers that say insufficient_quota of a limit by
+// the minute.
+func (f *Fault) Kind(quotaIsRate bool) (kind llm.Kind, filtered bool) {
 	status := f.whichStatus()
 	var names []string
-	for _, name := range []string{f.code, f.kind} {
+	for _, name := range []string{f.Code, f.Type} {
 		if name != "" {
 			names = append(names, strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name)))
 		}
@@ -196,7 +196,7 @@ func classify(f *fault, quotaIsRate bool) (kind llm.Kind, filtered bool) {
 	}
 	client := status >= 400 && status < 500
 	switch {
-	case is(codesFilter), client && status != http.StatusTooManyRequests && saysFlagged.MatchString(f.message):
+	case is(codesFilter), client && status != http.StatusTooManyRequests && saysFlagged.MatchString(f.Message):
 		return "", true
 	case is(codesQuota) && !(quotaIsRate && status == http.StatusTooManyRequests):
 		return llm.KindQuota, false
@@ -210,16 +210,16 @@ func classify(f *fault, quotaIsRate bool) (kind llm.Kind, filtered bool) {
 		return llm.KindMalformed, false
 	case is(codesBusy):
 		return llm.KindServer, false
-	case client && saysKey.MatchString(f.message):
+	case client && saysKey.MatchString(f.Message):
 		return llm.KindAuth, false
-	case client && saysQuota.MatchString(f.message):
+	case client && saysQuota.MatchString(f.Message):
 		return llm.KindQuota, false
-	case client && status != http.StatusUnauthorized && saysModel.MatchString(f.message):
+	case client && status != http.StatusUnauthorized && saysModel.MatchString(f.Message):
 		return llm.KindUnknownModel, false
 	case status == 0:
 		return llm.KindServer, false
 	}
-	return provider.StatusKind(status), false
+	return StatusKind(status), false
 }
 
 // Words with which servers refuse a parameter itself, not its value.
@@ -229,26 +229,24 @@ var (
 	saysSchema = regexp.MustCompile(`(?i)response[_ ]format|json[_ ]?schema|structured[_ ]outputs?|guided[_ ](json|decoding)|\bgrammar\b|invalid schema`)
 )
 
-// refusedParam returns which of the sent parameters a server refuses to take,
-// "" when it refuses for another reason. A value out of range is no refusal of
-// the parameter: it is for the user to hear of.
-func refusedParam(f *fault, sent []string) string {
-	if status := f.whichStatus(); status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
-		return ""
-	}
-	for _, param := range sent {
-		if param == paramSchema {
-			if strings.HasPrefix(f.param, paramSchema) || saysSchema.MatchString(f.message) {
-				return param
-			}
-			continue
-		}
-		about := f.param == param || f.param == "" && hasWord(f.message, param)
-		if about && (strings.HasPrefix(f.code, "unsupported") || saysUnsupported.MatchString(f.message)) {
-			return param
-		}
-	}
-	return ""
+// Refuses reports whether a server refuses to take a parameter that it was
+// sent. A value out of range is no refusal of the parameter: it is for the user
+// to hear of.
+func (f *Fault) Refuses(param string) bool {
+	about := f.Param == param || f.Param == "" && hasWord(f.Message, param)
+	return about && f.ofRequest() && (strings.HasPrefix(f.Code, "unsupported") || saysUnsupported.MatchString(f.Message))
+}
+
+// RefusesSchema reports whether a server refuses to write by a schema that it
+// was sent in the parameter of that name, for whatever reason.
+func (f *Fault) RefusesSchema(param string) bool {
+	return f.ofRequest() && (strings.HasPrefix(f.Param, param) || hasWord(f.Message, param) || saysSchema.MatchString(f.Message))
+}
+
+// ofRequest reports whether the fault is one of the request's form.
+func (f *Fault) ofRequest() bool {
+	status := f.whichStatus()
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
 // hasWord reports whether a parameter's name stands in a text by itself.
