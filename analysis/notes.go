@@ -26,7 +26,7 @@ func undefinedNotes(t *Table, dashNote string) []string {
 			if col.DataOnly || col.Kind == Label || col.Kind == Count {
 				continue
 			}
-			dash = dash || row[i].Value == nil
+			dash = dash || !row[i].Defined(col)
 			fewer = fewer || row[i].Value != nil && row[i].Undefined > 0
 		}
 	}

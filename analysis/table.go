@@ -1,5 +1,7 @@
 package analysis
 
+import "github.com/spatialstale/spatialstale/stats"
+
 // A Table is one result, ready to be shown in any format. Everything a reader
 // must know to take the numbers rightly stands in it.
 type Table struct {
@@ -30,7 +32,11 @@ const (
 	Rate    Kind = "rate"    // a Mean of every seed's share, with Count out of Of over all seeds
 	Share   Kind = "share"   // Value is Count out of Of, over all seeds
 	Average Kind = "average" // Value is the mean over N episodes
-	Paired  Kind = "paired"  // a Mean of per-seed differences of two runs, with Pairs behind it
+	Paired  Kind = "paired"  // a Mean of per-seed differences, with Pairs behind it
+
+	PValue   Kind = "p"        // Value is a p-value, Method its test, Least what the test could reach; with a Mark where a level is reached
+	Interval Kind = "interval" // Low, High, Level and Method: where a value lies with that confidence
+	Verdict  Kind = "verdict"  // Label: what a test says, in a word; a result, unlike a Label
 )
 
 // Align is a column's alignment.
@@ -73,9 +79,34 @@ type Cell struct {
 	Of        int
 	Pairs     []SeedPair // the seeds behind a difference, in ascending order, also those where it is undefined
 	Decimals  int        // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
+
+	Low, High *float64 // ends of an Interval, both nil where there is none
+	Level     float64  // its confidence, such as 0.95
+	Method    string   // the test behind a PValue, how an Interval was made
+	Least     *float64 // the smallest p-value that the test can give on these seeds
+	Mark      string   // stands behind a PValue that reaches a level that the table names
+
+	// Warnings say what a reader of this number should know. People find them
+	// in the table's notes, at the letters in Footnotes; a letter stands for one
+	// code.
+	Warnings  []stats.Warning
+	Footnotes string
 }
 
-// A SeedPair is one seed's value in two runs; nil where it is undefined.
+// Defined reports whether a column's cell has a value to show.
+func (c *Cell) Defined(col *Column) bool {
+	switch col.Kind {
+	case Label, Verdict:
+		return c.Label != ""
+	case Count:
+		return true
+	case Interval:
+		return c.Low != nil && c.High != nil
+	}
+	return c.Value != nil
+}
+
+// A SeedPair is one seed's value under two conditions, in one run or two; nil where it is undefined.
 type SeedPair struct {
 	Seed int
 	A, B *float64

@@ -13,8 +13,11 @@ import (
 // below a line of names. An undefined value is an empty field. The column KEY
 // holds the value; a mean has its standard deviation in KEY_sd and the seeds
 // it rests on in KEY_n, a share its numerator in KEY_count and its denominator
-// in KEY_of, an average the episodes it rests on in KEY_n. The pairs behind a
-// paired difference are in JSON only.
+// in KEY_of, an average the episodes it rests on in KEY_n. A p-value has its
+// test in KEY_test, the smallest that this test can give in KEY_least, and the
+// mark of a level that it reaches in KEY_mark; an interval has KEY_low, KEY_high,
+// KEY_level and KEY_method. The pairs behind a paired difference, and the
+// warnings about a number, are in JSON only.
 func CSV(w io.Writer, t analysis.Table) error {
 	out := csv.NewWriter(w)
 	var header []string
@@ -53,8 +56,16 @@ func fieldsOf(col *analysis.Column, c *analysis.Cell) []field {
 	n := field{"_n", strconv.Itoa(c.N)}
 	count, of := field{"_count", strconv.Itoa(c.Count)}, field{"_of", strconv.Itoa(c.Of)}
 	switch col.Kind {
-	case analysis.Label:
+	case analysis.Label, analysis.Verdict:
 		return []field{{"", c.Label}}
+	case analysis.PValue:
+		return []field{value, {"_test", c.Method}, {"_least", precise(c.Least)}, {"_mark", c.Mark}}
+	case analysis.Interval:
+		level := ""
+		if c.Low != nil {
+			level = precise(&c.Level)
+		}
+		return []field{{"_low", precise(c.Low)}, {"_high", precise(c.High)}, {"_level", level}, {"_method", c.Method}}
 	case analysis.Count:
 		return []field{{"", strconv.Itoa(c.Count)}}
 	case analysis.Mean, analysis.Paired:

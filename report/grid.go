@@ -271,7 +271,11 @@ func (c *gridColumn) text(s shown) string {
 	if remark != "" {
 		remark = " " + remark
 	}
-	return pad(pad(s.lead, c.lead, analysis.Right)+pad(tail, c.tail, analysis.Right)+pad(remark, c.remark, analysis.Left), c.width, analysis.Right)
+	side := analysis.Right
+	if s.hung {
+		side = analysis.Left
+	}
+	return pad(pad(s.lead, c.lead, analysis.Right)+pad(tail, c.tail, side)+pad(remark, c.remark, analysis.Left), c.width, analysis.Right)
 }
 
 // grid writes a grid: headings, then rows, a blank line before each section.

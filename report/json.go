@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/stats"
 )
 
 // FormatVersion is the version of the JSON that JSON writes.
@@ -18,11 +19,13 @@ const FormatVersion = 1
 //	  "notes", "columns": [{"key", "heading", "unit", "kind"}],
 //	  "rows": [{KEY: cell, …}]}]}
 //
-// A cell is a string for a label and a number for a count; any other is an
-// object with "value" and, as its column's kind has it, "sd", "n" with
-// "undefined", "count" and "of". A paired difference of two runs has "value",
-// "sd", "n", "undefined" and "pairs": [{"seed", "a", "b", "difference"}]. A value
-// that is undefined is null.
+// A cell is a string for a label or a verdict and a number for a count; any other
+// is an object with "value" and, as its column's kind has it, "sd", "n" with
+// "undefined", "count" and "of". A paired difference has "value", "sd", "n",
+// "undefined" and "pairs": [{"seed", "a", "b", "difference"}]. A p-value has
+// "value", "test", "least" (the smallest that this test can give), "mark" and
+// "warnings": [{"code", "text"}]; an interval has "low", "high", "level", "method"
+// and "warnings". A value that is undefined is null.
 func JSON(w io.Writer, tables []analysis.Table) error {
 	doc := document{Version: FormatVersion, Tables: make([]jsonTable, 0, len(tables))}
 	for i := range tables {
@@ -128,8 +131,28 @@ func jsonCell(col *analysis.Column, c *analysis.Cell) any {
 	}
 	v, s, f := value{c.Value}, overSeeds{c.SD, c.N, c.Undefined}, fraction{c.Count, c.Of}
 	switch col.Kind {
-	case analysis.Label:
+	case analysis.Label, analysis.Verdict:
 		return c.Label
+	case analysis.PValue:
+		return struct {
+			value
+			Test     string          `json:"test"`
+			Least    *float64        `json:"least"`
+			Mark     string          `json:"mark"`
+			Warnings []stats.Warning `json:"warnings"`
+		}{v, c.Method, c.Least, c.Mark, append([]stats.Warning{}, c.Warnings...)}
+	case analysis.Interval:
+		var level *float64
+		if c.Low != nil {
+			level = &c.Level
+		}
+		return struct {
+			Low      *float64        `json:"low"`
+			High     *float64        `json:"high"`
+			Level    *float64        `json:"level"`
+			Method   string          `json:"method"`
+			Warnings []stats.Warning `json:"warnings"`
+		}{c.Low, c.High, level, c.Method, append([]stats.Warning{}, c.Warnings...)}
 	case analysis.Count:
 		return c.Count
 	case analysis.Mean:

@@ -135,7 +135,7 @@ func drawTable(t *rapid.T) analysis.Table {
 		x := rapid.Float64Range(-1, 1).Draw(t, label)
 		return &x
 	}
-	kinds := []analysis.Kind{analysis.Count, analysis.Number, analysis.Mean, analysis.Rate, analysis.Share, analysis.Average, analysis.Paired}
+	kinds := []analysis.Kind{analysis.Count, analysis.Number, analysis.Mean, analysis.Rate, analysis.Share, analysis.Average, analysis.Paired, analysis.PValue, analysis.Interval, analysis.Verdict}
 	table := analysis.Table{ID: "x", Title: word.Draw(t, "title"), Paper: "Table 9", About: word.Draw(t, "about"), Notes: []string{word.Draw(t, "note")}}
 	for i := range rapid.IntRange(2, 9).Draw(t, "columns") {
 		col := analysis.Column{Key: fmt.Sprint("k", i), Heading: word.Draw(t, "heading"), Kind: analysis.Label, Align: analysis.Left, Section: i == 0 && rapid.Bool().Draw(t, "section")}
@@ -160,6 +160,12 @@ func drawTable(t *rapid.T) analysis.Table {
 				c.N, c.Undefined = rapid.IntRange(0, 99).Draw(t, "n"), rapid.IntRange(0, 2).Draw(t, "undefined")
 				c.Count, c.Of = rapid.IntRange(0, 99999).Draw(t, "count"), rapid.IntRange(0, 99999).Draw(t, "of")
 				c.Decimals = rapid.IntRange(-1, 4).Draw(t, "decimals")
+				c.Low, c.High = number("low"), number("high")
+				c.Mark = rapid.SampledFrom([]string{"", "*", "*†"}).Draw(t, "mark")
+				c.Footnotes = rapid.StringOfN(rapid.RuneFrom([]rune("abcz")), 0, 3, -1).Draw(t, "footnotes")
+				if col.Kind == analysis.Verdict {
+					c.Label = rapid.SampledFrom([]string{"", "shown", "not shown"}).Draw(t, "verdict")
+				}
 			}
 			row = append(row, c)
 		}
@@ -197,8 +203,10 @@ func TestTextKeepsWidthAndNumbers(t *testing.T) {
 				continue
 			}
 			for _, row := range table.Rows {
-				if lead := show(&table.Columns[i], &row[i], roomy).lead; !strings.Contains(out, lead) {
-					t.Fatalf("%s is not in\n%s", lead, out)
+				for _, number := range strings.Fields(show(&table.Columns[i], &row[i], roomy).lead) { // an interval has two
+					if !strings.Contains(out, number) {
+						t.Fatalf("%s is not in\n%s", number, out)
+					}
 				}
 			}
 		}
@@ -266,10 +274,26 @@ func TestDataFormatsAreExact(t *testing.T) {
 		}
 		for r, row := range table.Rows {
 			for i, col := range table.Columns {
-				field := lines[r+1][slices.Index(lines[0], col.Key)]
 				inJSON := doc.Tables[0].Rows[r][col.Key]
+				if col.Kind == analysis.Interval {
+					for _, end := range []struct {
+						name string
+						x    *float64
+					}{{"low", row[i].Low}, {"high", row[i].High}} {
+						field := lines[r+1][slices.Index(lines[0], col.Key+"_"+end.name)]
+						value := inJSON.(map[string]any)[end.name]
+						if end.x == nil && (field != "" || value != nil) {
+							t.Fatalf("undefined end of %s is %q in CSV, %v in JSON", col.Key, field, value)
+						}
+						if x, err := strconv.ParseFloat(field, 64); end.x != nil && (err != nil || x != *end.x || value != *end.x) {
+							t.Fatalf("%v is %q in CSV, %v in JSON", *end.x, field, value)
+						}
+					}
+					continue
+				}
+				field := lines[r+1][slices.Index(lines[0], col.Key)]
 				switch col.Kind {
-				case analysis.Label:
+				case analysis.Label, analysis.Verdict:
 					if field != row[i].Label || inJSON != row[i].Label {
 						t.Fatalf("label %q is %q in CSV, %v in JSON", row[i].Label, field, inJSON)
 					}
@@ -303,6 +327,9 @@ func TestShow(t *testing.T) {
 	base := analysis.Column{Kind: analysis.Share, Decimals: 3, Base: true}
 	steps := analysis.Column{Kind: analysis.Average, Decimals: 1}
 	count := analysis.Column{Kind: analysis.Count}
+	pvalue := analysis.Column{Kind: analysis.PValue, Decimals: 3}
+	interval := analysis.Column{Kind: analysis.Interval, Decimals: 3}
+	verdict := analysis.Column{Kind: analysis.Verdict}
 	for _, tt := range []struct {
 		col  analysis.Column
 		cell analysis.Cell
@@ -316,6 +343,16 @@ func TestShow(t *testing.T) {
 		{mean, analysis.Cell{Value: p(-0.456), SD: p(0.1)}, roomy, "−0.456 ± 0.100"},
 		{mean, analysis.Cell{Value: p(-0.0001), SD: p(0)}, roomy, "0.000 ± 0.000"},
 		{mean, analysis.Cell{Undefined: 50}, roomy, "–"},
+		{pvalue, analysis.Cell{Value: p(1e-14), Mark: "*†"}, roomy, "<0.001*†"},
+		{pvalue, analysis.Cell{Value: p(0.0312), Footnotes: "ac"}, roomy, "0.031ᵃᶜ"},
+		{pvalue, analysis.Cell{Value: p(0.9999)}, roomy, ">0.999"},
+		{pvalue, analysis.Cell{Value: p(1)}, roomy, "1.000"},
+		{pvalue, analysis.Cell{Footnotes: "b"}, roomy, "–ᵇ"},
+		{interval, analysis.Cell{Low: p(-0.12), High: p(0.0434)}, roomy, "[−0.120, 0.043]"},
+		{interval, analysis.Cell{Low: p(-0.12), High: p(0.0434), Footnotes: "a"}, tight, "[−0.120, 0.043]ᵃ"},
+		{interval, analysis.Cell{Low: p(-0.12)}, roomy, "–"},
+		{verdict, analysis.Cell{Label: "equivalent"}, roomy, "equivalent"},
+		{verdict, analysis.Cell{}, roomy, "–"},
 		{brief, analysis.Cell{Value: p(0.0001), SD: p(0.0007)}, roomy, "<0.001"},
 		{brief, analysis.Cell{Value: p(0)}, roomy, "0.000"},
 		{brief, analysis.Cell{Value: p(0.99996)}, roomy, ">0.999"},

@@ -76,6 +76,7 @@ func fullHeading(col *analysis.Column) string {
 type shown struct {
 	lead, tail, remark string
 	joined             bool // no space between lead and tail
+	hung               bool // the tail is marks, which line up at their start
 }
 
 // String returns the cell's text without any padding.
@@ -106,6 +107,13 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 	switch col.Kind {
 	case analysis.Label:
 		return shown{lead: clean(c.Display())}
+	case analysis.Verdict:
+		if c.Label == "" {
+			return shown{lead: dash}
+		}
+		return shown{lead: clean(c.Display()), tail: superscripts(c.Footnotes), joined: true, hung: true}
+	case analysis.Interval:
+		return showInterval(col, c)
 	case analysis.Count:
 		if c.Of > c.Count {
 			return shown{lead: fmt.Sprintf("%d/%d", c.Count, c.Of)}
@@ -113,14 +121,13 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 		return shown{lead: strconv.Itoa(c.Count)}
 	}
 	if c.Value == nil {
-		return shown{lead: dash}
+		return shown{lead: dash, tail: superscripts(c.Footnotes), joined: true, hung: true}
 	}
-	decimals := col.Decimals
-	if c.Decimals != 0 {
-		decimals = max(c.Decimals, 0)
-	}
+	decimals := decimalsOf(col, c)
 	s := shown{lead: decimal(*c.Value, decimals)}
 	switch col.Kind {
+	case analysis.PValue:
+		return shown{lead: honest(*c.Value, decimals), tail: c.Mark + superscripts(c.Footnotes), joined: true, hung: true}
 	case analysis.Mean, analysis.Rate, analysis.Paired:
 		if col.Brief {
 			s.lead = honest(*c.Value, decimals)
@@ -150,8 +157,35 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 			s.tail = fmt.Sprintf("(%d)", c.N)
 		}
 	}
+	if c.Footnotes != "" {
+		s.remark += superscripts(c.Footnotes)
+	}
 	return s
 }
+
+// decimalsOf returns how many decimals people are shown of a cell.
+func decimalsOf(col *analysis.Column, c *analysis.Cell) int {
+	if c.Decimals != 0 {
+		return max(c.Decimals, 0)
+	}
+	return col.Decimals
+}
+
+// showInterval writes "[−0.120, 0.043]".
+func showInterval(col *analysis.Column, c *analysis.Cell) shown {
+	notes := superscripts(c.Footnotes)
+	if c.Low == nil || c.High == nil {
+		return shown{lead: dash, tail: notes, joined: true, hung: true}
+	}
+	decimals := decimalsOf(col, c)
+	return shown{lead: "[" + decimal(*c.Low, decimals) + ", " + decimal(*c.High, decimals) + "]", tail: notes, joined: true, hung: true}
+}
+
+// superscripts raises the letters of footnotes.
+func superscripts(letters string) string { return raised.Replace(letters) }
+
+var raised = strings.NewReplacer("a", "ᵃ", "b", "ᵇ", "c", "ᶜ", "d", "ᵈ", "e", "ᵉ", "f", "ᶠ", "g", "ᵍ", "h", "ʰ", "i", "ⁱ", "j", "ʲ",
+	"k", "ᵏ", "l", "ˡ", "m", "ᵐ", "n", "ⁿ", "o", "ᵒ", "p", "ᵖ", "r", "ʳ", "s", "ˢ", "t", "ᵗ", "u", "ᵘ", "v", "ᵛ", "w", "ʷ", "x", "ˣ", "y", "ʸ", "z", "ᶻ")
 
 // decimal rounds to a number of decimals, with a minus sign that is longer
 // than a hyphen; nothing becomes -0.
