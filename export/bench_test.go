@@ -33,3 +33,19 @@ func BenchmarkJSONL(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/judgments, "ns/judgment")
 }
+
+// BenchmarkParquet exports 100,000 judgments.
+func BenchmarkParquet(b *testing.B) {
+	const judgments = 100_000
+	t := *newSample().trials[0]
+	for len(t.Windows) < judgments/16 {
+		t.Windows = append(t.Windows, t.Windows[0])
+	}
+	run := &memoryRun{trials: []*record.Trial{&t}}
+	for b.Loop() {
+		if err := Parquet(run, filepath.Join(b.TempDir(), "out")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/judgments, "ns/judgment")
+}

@@ -41,57 +41,76 @@ func JSONL(run Source, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeRun(run, out); err != nil {
+	if err := pass(run, &jsonLines{out: out}); err != nil {
 		out.abandon()
 		return err
 	}
 	return out.finish()
 }
 
-func writeRun(run Source, out *output) error {
-	l := &line{}
+// A sink takes a run's records, in order.
+type sink interface {
+	instance(*record.Instance) error
+	trial(*record.Trial) error
+	call(*record.Call) error
+}
+
+// pass hands a run's records to a sink.
+func pass(run Source, to sink) error {
 	for in, err := range run.Instances() {
-		if err != nil {
-			return err
+		if err == nil {
+			err = to.instance(&in)
 		}
-		if err := out.write(InstancesName, l.instance(&in)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	for t, err := range run.Trials() {
-		if err != nil {
-			return err
+		if err == nil {
+			err = to.trial(t)
 		}
-		if err := writeTrial(t, l, out); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	for c, err := range run.Calls() {
-		if err != nil {
-			return err
+		if err == nil {
+			err = to.call(c)
 		}
-		if err := out.write(CallsName, l.call(c)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeTrial writes a trial's lines in the three files that tell of it.
-func writeTrial(t *record.Trial, l *line, out *output) error {
-	if err := out.write(TrialsName, l.trial(t)); err != nil {
+// jsonLines writes records as lines of JSON.
+type jsonLines struct {
+	line line
+	out  *output
+}
+
+func (s *jsonLines) instance(in *record.Instance) error {
+	return s.out.write(InstancesName, s.line.instance(in))
+}
+
+func (s *jsonLines) call(c *record.Call) error { return s.out.write(CallsName, s.line.call(c)) }
+
+// trial writes a trial's lines in the three files that tell of it.
+func (s *jsonLines) trial(t *record.Trial) error {
+	if err := s.out.write(TrialsName, s.line.trial(t)); err != nil {
 		return err
 	}
 	for i := range t.Windows {
 		w := &t.Windows[i]
 		for k := range w.Judgments {
-			if err := out.write(JudgmentsName, l.judgment(t.Key, w, &w.Judgments[k])); err != nil {
+			if err := s.out.write(JudgmentsName, s.line.judgment(t.Key, w, &w.Judgments[k])); err != nil {
 				return err
 			}
 		}
 	}
 	for i := range t.Steps {
-		if err := out.write(StepsName, l.step(t.Key, &t.Steps[i])); err != nil {
+		if err := s.out.write(StepsName, s.line.step(t.Key, &t.Steps[i])); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func untilInterrupt[T any](e *env, all iter.Seq2[T, error]) iter.Seq2[T, error] 
 
 type exportCmd struct {
 	Dir    string `arg:"" name:"run" help:"Run folder."`
-	Format string `enum:"jsonl" default:"jsonl" help:"Form of the files: jsonl."`
+	Format string `enum:"jsonl,parquet" default:"jsonl" help:"Form of the files: jsonl or parquet."`
 	Out    string `required:"" placeholder:"DIR" help:"Folder to write them into."`
 }
 
@@ -57,7 +57,11 @@ func (c *exportCmd) Run(e *env) error {
 	}
 	defer run.Close()
 	e.watchSignals()
-	if err := export.JSONL(&interruptible{run, e}, c.Out); err != nil {
+	write := export.JSONL
+	if c.Format == "parquet" {
+		write = export.Parquet
+	}
+	if err := write(&interruptible{run, e}, c.Out); err != nil {
 		return err
 	}
 	n, err := run.Missing()
