@@ -77,6 +77,7 @@ func (e Env) Get(name string) string {
 // variables.
 type Access struct {
 	Credential string // holds the key; empty when there is none
+	Or         string // holds it where Credential does not; empty when there is no second name
 	Optional   bool   // it also works without the key
 	BaseURLVar string // moves the base URL
 	BaseURL    string // where it is unless moved; empty when BaseURLVar must be set
@@ -86,7 +87,7 @@ type Access struct {
 func (a Access) String() string {
 	var words []string
 	if a.Credential != "" {
-		key := "key in " + a.Credential
+		key := "key in " + a.Credentials()
 		if a.Optional {
 			key += " if it wants one"
 		}
@@ -103,18 +104,31 @@ func (a Access) String() string {
 	return strings.Join(words, ", ")
 }
 
+// Credentials names the variables that may hold the key: "A_KEY or B_KEY".
+func (a Access) Credentials() string {
+	if a.Or == "" {
+		return a.Credential
+	}
+	return a.Credential + " or " + a.Or
+}
+
 // Found reports whether the credential is there.
-func (a Access) Found(env Env) bool { return env.Get(a.Credential) != "" }
+func (a Access) Found(env Env) bool { return env.Get(a.Credential) != "" || env.Get(a.Or) != "" }
 
 // Key returns the credential for the model of that name, empty when there is
 // none and none is needed.
 func (a Access) Key(name string, env Env) (string, error) {
-	key := env.Get(a.Credential)
+	variable := a.Credential
+	key := env.Get(variable)
+	if key == "" && a.Or != "" {
+		variable = a.Or
+		key = env.Get(variable)
+	}
 	switch {
 	case key == "" && a.Credential != "" && !a.Optional:
-		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "it wants a key in the environment variable " + a.Credential + ", which is not set"}
+		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "it wants a key in the environment variable " + a.Credentials() + ", which is not set"}
 	case !fitsHeader(key):
-		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "the key in the environment variable " + a.Credential + " has a character that no key has"}
+		return "", &llm.Error{Kind: llm.KindAuth, Model: name, Message: "the key in the environment variable " + variable + " has a character that no key has"}
 	}
 	return key, nil
 }

@@ -67,6 +67,9 @@ func (x *Exchange) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, 
 		}
 		e := x.Client.Error(req, kind, said)
 		e.RetryAfter = answer.RetryAfter
+		if e.RetryAfter == 0 {
+			e.RetryAfter = min(longestAsk, max(0, f.RetryAfter))
+		}
 		return nil, e
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spatialstale/spatialstale/llm"
 )
@@ -21,6 +22,12 @@ type Fault struct {
 	Code    string // a word or a number
 	Param   string // the parameter that it is about
 	Status  int    // of HTTP; 0 when it came with one of success
+	// Means is what the fault means to the caller, where the protocol knows;
+	// empty to conclude it from the rest.
+	Means llm.Kind
+	// RetryAfter is how long the server asks to wait, where it says so in the
+	// body; 0 otherwise.
+	RetryAfter time.Duration
 }
 
 // Error returns the server's words.
@@ -196,6 +203,8 @@ func (f *Fault) Kind(quotaIsRate bool) (kind llm.Kind, filtered bool) {
 	}
 	client := status >= 400 && status < 500
 	switch {
+	case f.Means != "":
+		return f.Means, false
 	case is(codesFilter), client && status != http.StatusTooManyRequests && saysFlagged.MatchString(f.Message):
 		return "", true
 	case is(codesQuota) && !(quotaIsRate && status == http.StatusTooManyRequests):

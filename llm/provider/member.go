@@ -65,6 +65,30 @@ func ReadExtra(raw json.RawMessage, ours ...string) ([]Member, error) {
 	return members, nil
 }
 
+// TakeObject takes the member of that name out of a user's members, and returns
+// its own members apart: for protocols that keep parameters in an object within
+// the body, so that a user's are put over ours one by one. Without such a member
+// inner is empty.
+func TakeObject(extra []Member, name string) (inner, rest []Member, err error) {
+	i := slices.IndexFunc(extra, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil, extra, nil
+	}
+	inner, err = ReadExtra(extra[i].Value)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%q in the extra body is not a JSON object without repeats", name)
+	}
+	return inner, slices.Delete(slices.Clone(extra), i, i+1), nil
+}
+
+// Object writes members as an object.
+func Object(members []Member) json.RawMessage {
+	var b bytes.Buffer
+	WriteMembers(&b, members)
+	text := bytes.TrimPrefix(b.Bytes(), []byte(","))
+	return append(append([]byte("{"), text...), '}')
+}
+
 // Overlay puts a user's members over ours: each replaces the one of its name or
 // comes last. It returns sent, the parameters that the server may refuse,
 // without those replaced: they are the user's own and are not given up.

@@ -72,6 +72,18 @@ func TestAccess(t *testing.T) {
 	if key, err := a.Key("a/m", env()); key != "" || err != nil {
 		t.Errorf("%q, %v", key, err)
 	}
+	either := provider.Access{Credential: "A_KEY", Or: "B_KEY"}
+	for want, e := range map[string]provider.Env{"sk-a": env("A_KEY", "sk-a", "B_KEY", "sk-b"), "sk-b": env("B_KEY", "sk-b")} {
+		if key, err := either.Key("a/m", e); key != want || err != nil || !either.Found(e) {
+			t.Errorf("%q, %v, want %q", key, err, want)
+		}
+	}
+	if _, err := either.Key("a/m", env()); llm.KindOf(err) != llm.KindAuth || !strings.Contains(err.Error(), "A_KEY or B_KEY, which is not set") || either.Found(env()) {
+		t.Error(err)
+	}
+	if got := either.String(); got != "key in A_KEY or B_KEY" {
+		t.Error(got)
+	}
 	for value, want := range map[string]string{"": "https://a/v1", "http://b:1/v2/": "http://b:1/v2"} {
 		if got, err := a.URL("a/m", env("A_URL", value)); got != want || err != nil {
 			t.Errorf("%q: %q, %v", value, got, err)
