@@ -36,7 +36,8 @@ var mayImport = map[string][]string{
 	"store":             {},
 	"export":            {"store", "observe", "lake"},
 	"analysis":          {"lake", "stats"},
-	"report":            {"lake", "observe", "analysis", "stats"},
+	"report":            {"lake", "observe", "analysis", "stats", "report/figure"},
+	"report/figure":     {"lake", "observe", "analysis", "stats"},
 	"cmd/spatialstale":  {"*"},
 }
 
