@@ -7,6 +7,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
+	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/study"
@@ -21,6 +22,7 @@ const nameCallsVar = "SPATIALSTALE_NAME_CALLS"
 func providers() *provider.Registry {
 	var r provider.Registry
 	r.Add(chat.Providers()...)
+	r.Add(ollama.Providers()...)
 	return &r
 }
 
