@@ -109,7 +109,6 @@ func paperStudy() *Study {
 		Framings:     []string{Framings[0]},
 		Detection:    paperDetection(),
 		Navigation:   paperNavigation(),
-		Tests:        record.PlannedTests(),
 	}
 }
 
