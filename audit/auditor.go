@@ -160,17 +160,19 @@ func (a *Auditor) batch(ctx context.Context, c call, entries []Entry, res *Resul
 
 // ask makes one call.
 func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result) ([]Verdict, error) {
+	fill := map[string][]llm.Part{
+		"context":     a.context,
+		"observation": c.observation,
+		"entries":     a.options.Write(entries),
+	}
 	reply, err := a.model.Generate(ctx, &llm.Request{
 		Trial:   c.Trial,
 		Slot:    c.slot,
 		Purpose: "audit",
-		Parts: a.prompt.Parts(map[string][]llm.Part{
-			"context":     a.context,
-			"observation": c.observation,
-			"entries":     a.options.Write(entries),
-		}),
-		Schema: a.schema(),
-		Params: a.options.Params,
+		Parts:   a.prompt.Parts(fill),
+		Shared:  []int{a.prompt.Until(fill, "observation", "entries"), a.prompt.Until(fill, "entries")},
+		Schema:  a.schema(),
+		Params:  a.options.Params,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("audit at %s: %w", c.slot, err)

@@ -174,6 +174,10 @@ func TestAuditRequest(t *testing.T) {
 			t.Errorf("part %d changes between batches: %q", i, first.Parts[i].Text())
 		}
 	}
+	// Caches are told where the picture begins and where the entries do.
+	if len(first.Shared) != 2 || !first.Parts[first.Shared[0]].IsImage() || first.Shared[1] != len(first.Parts)-1 {
+		t.Errorf("%d parts, shared %v", len(first.Parts), first.Shared)
+	}
 
 	var schema struct {
 		Required             []string

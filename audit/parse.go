@@ -13,7 +13,7 @@ const (
 	Answered  = "answered"  // every entry has a verdict
 	Partial   = "partial"   // some have
 	Truncated = "truncated" // it ended at the output cap; what was complete counts
-	Refusal   = "refusal"   // no verdict, and the words of one who declines (llm.Refuses)
+	Refusal   = "refusal"   // the provider says that the model declined; or no verdict, and the words of one who declines (llm.Refuses)
 	Filtered  = "filtered"  // stopped by the provider's content filter
 	Empty     = "empty"     // no text
 	Unparsed  = "unparsed"  // no verdict, for any other reason
@@ -107,6 +107,8 @@ func outcome(reply *llm.Reply, repairs []string, answered, asked int) string {
 		return Truncated
 	case answered == asked:
 		return Answered
+	case reply.Finish == llm.FinishRefusal:
+		return Refusal
 	case slices.Contains(repairs, llm.RepairTruncated):
 		return Truncated // cut off, though the provider does not say so
 	case answered > 0:

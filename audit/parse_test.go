@@ -178,6 +178,8 @@ func TestParseFinish(t *testing.T) {
 		{llm.FinishLength, "", U, audit.Truncated},
 		{llm.FinishContentFilter, text, S, audit.Filtered},
 		{llm.FinishContentFilter, "I'm sorry", U, audit.Filtered},
+		{llm.FinishRefusal, "I", U, audit.Refusal},
+		{llm.FinishRefusal, text, S, audit.Answered},
 		{"tool_calls", text, S, audit.Answered},
 		{"", text, S, audit.Answered},
 	} {

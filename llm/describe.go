@@ -10,7 +10,7 @@ type Description struct {
 // A Change is a parameter that a server refused to take.
 type Change struct {
 	Param   string `json:"param"`             // its name on the wire, such as "temperature"
-	Instead string `json:"instead,omitempty"` // the name it is sent under since; empty when it is left out
+	Instead string `json:"instead,omitempty"` // the name it is sent under since, or the value; empty when it is left out
 	Words   string `json:"words,omitempty"`   // the server's own
 }
 

@@ -36,8 +36,13 @@ type Request struct {
 	Slot    string // place within the trial, such as "window0/batch3" or "step17"
 	Purpose string // what the call is for: "audit" or "step"
 	Parts   []Part // the prompt; unchanging parts come first
-	Schema  *Schema
-	Params  Params
+	// Shared are numbers of leading parts with which calls to come will begin as
+	// well, in rising order: those of the whole run, of the same window or
+	// episode. A protocol with a prompt cache marks where they end. They are no
+	// part of what is asked.
+	Shared []int
+	Schema *Schema
+	Params Params
 }
 
 // Params are sampling parameters. A nil field is not sent: the provider's
@@ -171,6 +176,7 @@ const (
 	FinishStop          Finish = "stop"
 	FinishLength        Finish = "length" // cut at the output cap
 	FinishContentFilter Finish = "content_filter"
+	FinishRefusal       Finish = "refusal" // the provider says that the model declined
 )
 
 // A Reply is what a model answered.

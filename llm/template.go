@@ -70,9 +70,33 @@ func (t *Template) Parts(fill map[string][]Part) []Part {
 	return out
 }
 
+// Until returns how many of the parts that Parts returns come before the first
+// of the named places: those that stay the same when only these places are
+// filled otherwise.
+func (t *Template) Until(fill map[string][]Part, places ...string) int {
+	n := 0
+	count := func(p Part) {
+		if !p.empty() {
+			n++
+		}
+	}
+	for i, piece := range t.pieces {
+		count(piece)
+		if i == len(t.places) || slices.Contains(places, t.places[i]) {
+			break
+		}
+		for _, p := range fill[t.places[i]] {
+			count(p)
+		}
+	}
+	return n
+}
+
 func appendPart(parts []Part, p Part) []Part {
-	if p.png == nil && p.text == "" {
+	if p.empty() {
 		return parts
 	}
 	return append(parts, p)
 }
+
+func (p *Part) empty() bool { return p.png == nil && p.text == "" }

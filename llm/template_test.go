@@ -91,3 +91,33 @@ func TestTemplateKeepsItsText(t *testing.T) {
 		}
 	})
 }
+
+// Would fail if a prompt cache were told of more than stays the same, or of less.
+func TestTemplateUntil(t *testing.T) {
+	template, err := llm.ParseTemplate("{{context}}\nLook:\n{{observation}}\nEntries:\n{{entries}}\nAnswer.", "context", "observation", "entries")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a\n", "b\n"}), 0, 3)
+		fill := map[string][]llm.Part{}
+		for _, place := range []string{"context", "observation", "entries"} {
+			for _, text := range texts.Draw(t, place) {
+				fill[place] = append(fill[place], llm.Text(text))
+			}
+		}
+		for place, behind := range map[string]string{"observation": "Look:\n", "entries": "Entries:\n"} {
+			parts := template.Parts(fill)
+			n := template.Until(fill, "entries", place)
+			if n < 1 || parts[n-1].Text() != behind {
+				t.Fatalf("%d of %q until %s", n, joined(parts), place)
+			}
+		}
+		if n := template.Until(fill); n != len(template.Parts(fill)) {
+			t.Fatalf("%d parts, want all %d", n, len(template.Parts(fill)))
+		}
+		if n := template.Until(fill, "context"); n != 0 {
+			t.Fatalf("%d parts before the first place", n)
+		}
+	})
+}

@@ -14,6 +14,7 @@ const (
 	ReadEmpty     = "empty"     // nothing outside thinking
 	ReadTruncated = "truncated" // cut before an action was named
 	ReadFiltered  = "filtered"  // a content filter answered
+	ReadRefusal   = "refusal"   // the provider says that the model declined
 	ReadUndecided = "undecided" // more than one action, and nothing says which
 	ReadInvalid   = "invalid"   // an answer in the asked form that is no action
 	ReadNone      = "none"      // no action named
@@ -28,6 +29,9 @@ const (
 func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 	if reply.Finish == llm.FinishContentFilter {
 		return 0, ReadFiltered
+	}
+	if reply.Finish == llm.FinishRefusal {
+		return 0, ReadRefusal
 	}
 	cut := reply.Finish == llm.FinishLength
 	if a, reading, ok := actionFromJSON(reply.Text); ok {

@@ -73,6 +73,7 @@ func TestMoreReplies(t *testing.T) {
 		{`{"action": "RIGHT"} because`, "length", "RIGHT"},
 		{`{"action": "RI`, "length", "none"},
 		{"", "content_filter", "none"},
+		{`{"action": "UP"}`, "refusal", "none"},
 		{"RIGHT", "content_filter", "none"},
 		{"3", "stop", "none"},
 		{"NORTH", "stop", "none"},

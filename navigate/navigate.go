@@ -183,18 +183,20 @@ func (n *Navigator) Request(e *Episode, t int, m Moment, view View) (*llm.Reques
 		return nil, err
 	}
 	left := m.State.Grid.StepBudget() - m.Step
+	fill := map[string][]llm.Part{
+		"legend":      n.legend,
+		"memory":      view.Parts,
+		"observation": seen,
+		"position":    {llm.Text(fmt.Sprintf("%sSteps left: %d.\n", m.State.Where(), left))},
+	}
 	return &llm.Request{
 		Trial:   e.Trial,
 		Slot:    fmt.Sprintf("step%d", t),
 		Purpose: "step",
-		Parts: n.template.Parts(map[string][]llm.Part{
-			"legend":      n.legend,
-			"memory":      view.Parts,
-			"observation": seen,
-			"position":    {llm.Text(fmt.Sprintf("%sSteps left: %d.\n", m.State.Where(), left))},
-		}),
-		Schema: ActionSchema,
-		Params: n.params,
+		Parts:   n.template.Parts(fill),
+		Shared:  []int{n.template.Until(fill, "memory", "observation", "position"), n.template.Until(fill, "observation", "position")},
+		Schema:  ActionSchema,
+		Params:  n.params,
 	}, nil
 }
 

@@ -125,6 +125,10 @@ func TestPrompt(t *testing.T) {
 	if req.Slot != "step4" || req.Trial != "abc" || req.Purpose != "step" || req.Schema == nil {
 		t.Errorf("request is named %q, %q, %q", req.Trial, req.Slot, req.Purpose)
 	}
+	// Caches are told where the memory begins and where the observation does.
+	if len(req.Shared) != 2 || req.Parts[req.Shared[0]].Text() != "MEMORY\n" || !strings.HasPrefix(req.Parts[req.Shared[1]].Text(), "SFFF") {
+		t.Errorf("shared %v", req.Shared)
+	}
 }
 
 // TestChanges checks the order change, observe, move, judge, and the flips that

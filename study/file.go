@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // ReadFile reads a study written in YAML (docs/studies.md). The file starts
@@ -105,7 +106,8 @@ func (r *fileReader) fail(n ast.Node, format string, args ...any) {
 // A setter reads one key's value into the study.
 type setter func(r *fileReader, s *Study, n ast.Node)
 
-// settings are the keys of a study file. Those of a task stand below its name.
+// settings are the keys of a study file. Those of a task or of a test stand
+// below its name.
 var settings = map[string]setter{
 	"name":            func(r *fileReader, s *Study, n ast.Node) { s.Name = r.text(n) },
 	"models":          func(r *fileReader, s *Study, n ast.Node) { s.Models = r.texts(n) },
@@ -118,8 +120,6 @@ var settings = map[string]setter{
 	"temperature":     func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.Temperature = &v },
 	"top_p":           func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.TopP = &v },
 	"max_tokens":      func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.MaxTokens = &v },
-	"thinking":        func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.Thinking = &v },
-	"logprobs":        func(r *fileReader, s *Study, n ast.Node) { s.Params.Logprobs = r.boolean(n) },
 	"again":           func(r *fileReader, s *Study, n ast.Node) { s.Again = r.boolean(n) },
 	"view_radius":     func(r *fileReader, s *Study, n ast.Node) { s.ViewRadius = r.integer(n) },
 	"strict_schedule": func(r *fileReader, s *Study, n ast.Node) { s.Strict = r.boolean(n) },
@@ -133,7 +133,22 @@ var settings = map[string]setter{
 		s.navigation().Strategies = list(r, n, (*fileReader).strategy)
 	},
 	"navigation.episodes": func(r *fileReader, s *Study, n ast.Node) { s.navigation().Episodes = r.integer(n) },
+
+	"contrasts":       func(r *fileReader, s *Study, n ast.Node) { s.Contrasts = list(r, n, (*fileReader).contrast) },
+	"family.measures": func(r *fileReader, s *Study, n ast.Node) { s.family().Measures = list(r, n, oneOf(testedMeasures)) },
+	"family.alpha":    func(r *fileReader, s *Study, n ast.Node) { s.family().Alpha = r.number(n) },
+	"equivalence.contrasts": func(r *fileReader, s *Study, n ast.Node) {
+		s.equivalence().Contrasts = list(r, n, (*fileReader).contrast)
+	},
+	"equivalence.margin":  func(r *fileReader, s *Study, n ast.Node) { s.equivalence().Margin = r.number(n) },
+	"equivalence.alpha":   func(r *fileReader, s *Study, n ast.Node) { s.equivalence().Alpha = r.number(n) },
+	"bootstrap.resamples": func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Resamples = r.integer(n) },
+	"bootstrap.seed":      func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Seed = r.natural(n) },
+	"bootstrap.level":     func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Level = r.number(n) },
 }
+
+// groups are the keys below which others stand.
+var groups = []string{"detection", "navigation", "family", "equivalence", "bootstrap"}
 
 // detection returns the detection task, with the paper's settings if the study
 // had none.
@@ -196,7 +211,7 @@ func (r *fileReader) set(s *Study, path []string, key, value ast.Node) {
 		f(r, s, value)
 		return
 	}
-	if full == "detection" || full == "navigation" {
+	if slices.Contains(groups, full) {
 		for _, m := range r.members(value) {
 			r.set(s, []string{full, m.key}, m.node, m.value)
 		}
@@ -308,6 +323,17 @@ func (r *fileReader) integer(n ast.Node) int {
 	return 0
 }
 
+// natural reads a whole number that is not negative.
+func (r *fileReader) natural(n ast.Node) uint64 {
+	if n, ok := n.(*ast.IntegerNode); ok {
+		if v, err := strconv.ParseUint(n.GetToken().Value, 10, 64); err == nil {
+			return v
+		}
+	}
+	r.fail(n, "want a whole number that is not negative, got %s", kindOf(n))
+	return 0
+}
+
 func (r *fileReader) number(n ast.Node) float64 {
 	switch n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
@@ -384,6 +410,15 @@ func (r *fileReader) tasks(s *Study, n ast.Node) {
 	} else {
 		s.Navigation = nil
 	}
+}
+
+// contrast reads "A minus B".
+func (r *fileReader) contrast(n ast.Node) record.Contrast {
+	var c record.Contrast
+	if err := c.UnmarshalText([]byte(r.text(n))); err != nil {
+		r.fail(n, "%v", err)
+	}
+	return c
 }
 
 // strategy reads a strategy's name, or one of the file's own.

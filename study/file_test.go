@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -66,6 +67,7 @@ navigation:
 			Episodes:   7,
 		},
 		Again: true, ViewRadius: 3, Strict: true,
+		Tests: record.PlannedTests(),
 	}
 	want.Params.Temperature, want.Params.TopP, want.Params.MaxTokens = &temperature, &topP, &maxTokens
 	if !reflect.DeepEqual(s, want) {

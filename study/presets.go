@@ -109,6 +109,7 @@ func paperStudy() *Study {
 		Framings:     []string{Framings[0]},
 		Detection:    paperDetection(),
 		Navigation:   paperNavigation(),
+		Tests:        record.PlannedTests(),
 	}
 }
 

@@ -40,6 +40,13 @@ func Schema() []byte {
 		{"type": "string", "pattern": `^[0-9]{1,2}x[0-9]{1,2}$`},
 	}}
 	modalities := oneOrMore(one(Modalities), "how observations are shown")
+	contrast := object{"type": "string", "pattern": `^\s*\S.* minus .*\S\s*$`, "description": "two strategies, as in omcd minus no-filter"}
+	contrasts := func(about string) object {
+		return object{"description": about, "anyOf": []object{contrast, {"type": "array", "items": contrast, "uniqueItems": true}}}
+	}
+	share := func(about string) object {
+		return object{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": about}
+	}
 	root := closed(object{
 		"base":            object{"enum": Presets(), "default": "paper", "description": "the preset that the file starts from"},
 		"name":            text("the study's name, also of its run folder"),
@@ -53,13 +60,15 @@ func Schema() []byte {
 		"temperature":     object{"type": "number", "minimum": 0, "description": "sampling temperature; the provider's default unless given"},
 		"top_p":           object{"type": "number", "minimum": 0, "maximum": 1, "description": "nucleus sampling; the provider's default unless given"},
 		"max_tokens":      integer(1, "cap on a reply's tokens; the provider's default unless given"),
-		"thinking":        integer(0, "budget of thinking in tokens, where a protocol has one; 0 asks for none; the provider's default unless given"),
-		"logprobs":        object{"type": "boolean", "description": "ask for the probabilities behind the verdicts"},
 		"again":           object{"type": "boolean", "description": "ask once more for verdicts that a reply left out"},
 		"view_radius":     integer(0, "show only cells within so many moves of the agent; 0 shows the whole lake"),
 		"strict_schedule": object{"type": "boolean", "description": "apply every L3 change to the letter, even under the agent"},
 		"detection":       closed(object{"modalities": modalities, "detectors": oneOrMore(strategy, "who audits")}),
 		"navigation":      closed(object{"modalities": modalities, "strategies": oneOrMore(strategy, "what becomes of the memory"), "episodes": integer(1, "episodes per seed, regime, strategy and model")}),
+		"contrasts":       contrasts("the strategies that are compared, declared before the run"),
+		"family":          closed(object{"measures": oneOrMore(one(testedMeasures), "what is compared; each measure of a model is a family of its own"), "alpha": share("the chance of any false rejection in a family")}),
+		"equivalence":     closed(object{"contrasts": contrasts("tested for having no difference that matters"), "margin": share("the least difference that matters"), "alpha": object{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5, "description": "level of each of the two one-sided tests"}}),
+		"bootstrap":       closed(object{"resamples": object{"type": "integer", "minimum": leastResamples, "maximum": mostResamples}, "seed": object{"type": "integer", "minimum": 0}, "level": share("confidence of the intervals")}),
 	})
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "SpatialSTALE study"

@@ -37,6 +37,9 @@ type Study struct {
 	Again        bool              `json:"again"`           // ask once more for the verdicts that a reply left out
 	ViewRadius   int               `json:"view_radius"`     // Manhattan; 0 for the whole lake
 	Strict       bool              `json:"strict_schedule"` // apply every L3 flip to the letter, even under the agent
+
+	// What is tested, declared before the run. It determines no trial.
+	record.Tests
 }
 
 // Detection is the task of finding stale entries, with the agent at the start.
@@ -148,9 +151,6 @@ func (s *Study) Check() error {
 	if p := s.Params; p.MaxTokens != nil && *p.MaxTokens < 1 {
 		fail("max_tokens %d: at least one is needed", *p.MaxTokens)
 	}
-	if p := s.Params; p.Thinking != nil && *p.Thinking < 0 {
-		fail("thinking %d: a budget of tokens must not be negative; 0 asks for none", *p.Thinking)
-	}
 	if s.Detection == nil && s.Navigation == nil {
 		fail("no task; there are detect and navigate")
 	}
@@ -170,6 +170,7 @@ func (s *Study) Check() error {
 			fail("navigation: %d episodes; at least one is needed", n.Episodes)
 		}
 	}
+	errs = append(errs, s.checkTests()...)
 	errs = append(errs, repeated("model", s.Models), repeated("seed", s.Seeds), repeated("regime", s.Regimes),
 		repeated("size", s.Sizes), repeated("framing", s.Framings))
 	return errors.Join(errs...)

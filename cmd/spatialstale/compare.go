@@ -123,6 +123,9 @@ func valueWords(key, value string) string {
 		if strings.HasPrefix(key, "params.") {
 			return "the provider's default"
 		}
+		if head, _, _ := strings.Cut(key, "."); slices.Contains([]string{"contrasts", "family", "equivalence", "bootstrap"}, head) {
+			return "not declared"
+		}
 		return "none"
 	}
 	var strategies []study.Strategy

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
@@ -21,70 +22,48 @@ const nameCallsVar = "SPATIALSTALE_NAME_CALLS"
 func providers() *provider.Registry {
 	var r provider.Registry
 	r.Add(chat.Providers()...)
+	r.Add(anthropic.Providers()...)
 	return &r
 }
 
 // An opener makes models ready for calls.
 type opener struct {
-	flags  *modelFlags
-	run    map[string]record.ModelInfo // what the models of a run that goes on were asked; nil for a new run
-	waits  func(llm.Wait)              // is told of each wait before a call is tried again; nil for nobody
-	watch  *effective                  // learns what comes of the calls
 	getenv func(string) string
+	waits  func(llm.Wait) // is told of each wait before a call is tried again; nil for nobody
 }
 
 // open makes the study's models ready and gives each its canonical name.
-func (o *opener) open(s *study.Study) (map[string]llm.Model, error) {
+func (o opener) open(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
 	if err := nameModels(s); err != nil {
-		return nil, err
-	}
-	var err error
-	if o.getenv, err = o.flags.environment(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	models := map[string]llm.Model{}
+	var infos []record.ModelInfo
+	known := providers()
 	for _, name := range s.Models {
-		if models[name], err = o.openOne(name, s.Models); err != nil {
-			return nil, err
+		if strings.HasPrefix(name, reference.Prefix) {
+			c, err := reference.New(name)
+			if err != nil {
+				return nil, nil, usageError{err}
+			}
+			models[name] = c
+			infos = append(infos, record.ModelInfo{Name: name, Control: true, Note: "a built-in control, no language or vision model"})
+			continue
 		}
-	}
-	return models, nil
-}
-
-func (o *opener) openOne(name string, models []string) (llm.Model, error) {
-	limits, err := o.flags.limits(name, models)
-	if err != nil {
-		return nil, err
-	}
-	settings, asked, err := o.flags.settings(name, models)
-	if err != nil {
-		return nil, err
-	}
-	if isControl(name) {
-		c, err := reference.New(name)
+		m, err := known.Open(name, provider.Env{Getenv: o.getenv, Settings: provider.Settings{NameCalls: o.getenv(nameCallsVar) != ""}})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, nil, err
 		}
-		o.watch.add(record.ModelInfo{Name: name, Control: true, Note: "a built-in control, no language or vision model"}, nil)
-		return c, nil
-	}
-	info := record.ModelInfo{Name: name, Settings: asked}
-	if before, ok := o.run[name]; ok {
-		if info.Settings, err = keep(name, before.Settings, asked, &settings); err != nil {
-			return nil, err
+		info := record.ModelInfo{Name: name}
+		if d, ok := llm.Describe(m); ok {
+			info.Note = "at " + d.Endpoint
 		}
-		info.Endpoints, info.Changes, info.ServerModels = before.Endpoints, before.Changes, before.ServerModels
+		// A call that waits before it is tried again leaves its place in flight
+		// to another.
+		models[name] = llm.Retry(llm.Limit(m, llm.LimitOptions{Model: name}), llm.RetryOptions{Notify: o.waits})
+		infos = append(infos, info)
 	}
-	settings.NameCalls = o.getenv(nameCallsVar) != ""
-	settings.Deadlines = o.flags.deadlines()
-	m, err := providers().Open(name, provider.Env{Getenv: o.getenv, Settings: settings})
-	if err != nil {
-		return nil, err
-	}
-	m = o.watch.add(info, m)
-	// A call that waits before it is tried again leaves its place in flight to
-	// another.
-	return llm.Retry(llm.Limit(m, limits), llm.RetryOptions{Attempts: o.flags.MaxRetries + 1, Notify: o.waits}), nil
+	return models, infos, nil
 }
 
 // nameModels gives each of the study's models its canonical name. It wants no
@@ -92,7 +71,7 @@ func (o *opener) openOne(name string, models []string) (llm.Model, error) {
 func nameModels(s *study.Study) error {
 	known := providers()
 	for i, name := range s.Models {
-		if isControl(name) {
+		if strings.HasPrefix(name, reference.Prefix) {
 			c, err := reference.New(name)
 			if err != nil {
 				return usageError{err}

@@ -20,7 +20,8 @@ type rehearseCmd struct {
 	Ledger     string        `placeholder:"FILE" help:"Append each answered request to this file, a JSON object a line."`
 }
 
-// Run answers Chat Completions requests until it is told to stop.
+// Run answers requests of Chat Completions and of Anthropic's protocol until it
+// is told to stop.
 func (c *rehearseCmd) Run(e *env) error {
 	e.watchSignals()
 	faults, err := llmtest.Script(c.Faults)
@@ -43,7 +44,9 @@ func (c *rehearseCmd) Run(e *env) error {
 		return err
 	}
 	fmt.Fprintf(e.stderr, "A built-in control answers there, no model. From another terminal:\n"+
-		"  %s=1 REHEARSE_BASE_URL=%s spatialstale run quick --model openai-api/rehearse/%s\n", nameCallsVar, s.URL, c.Control)
+		"  %s=1 REHEARSE_BASE_URL=%s spatialstale run quick --model openai-api/rehearse/%s\n"+
+		"or, by Anthropic's protocol:\n"+
+		"  %[1]s=1 ANTHROPIC_API_KEY=none ANTHROPIC_BASE_URL=%[2]s spatialstale run quick --model anthropic/%[3]s\n", nameCallsVar, s.URL, c.Control)
 	select {
 	case <-e.ctx.Done():
 	case <-e.stop:

@@ -56,14 +56,19 @@ func inProcess(t *testing.T, args ...string) string {
 // it is asked directly, with each call answered once; and what it leaves behind
 // must not hold the key.
 func TestRehearsal(t *testing.T) {
+	t.Run("chat", func(t *testing.T) { rehearsed(t, "openai-api/rehearse/", "REHEARSE") })
+	t.Run("anthropic", func(t *testing.T) { rehearsed(t, "anthropic/", "ANTHROPIC") })
+}
+
+func rehearsed(t *testing.T, prefix, variable string) {
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.jsonl")
 	url, stop := rehearse(t, "--faults", "429-ms=0.2,seed=1", "--retry-after", "1ms", "--refuse", "response_format", "--ledger", ledger)
 	const key = "sk-rehearsal-Q7w8E9r0T1"
-	t.Setenv("REHEARSE_BASE_URL", url)
-	t.Setenv("REHEARSE_API_KEY", key)
+	t.Setenv(variable+"_BASE_URL", url)
+	t.Setenv(variable+"_API_KEY", key)
 	t.Setenv(nameCallsVar, "1")
-	const model = "openai-api/rehearse/ref/reader"
+	model := prefix + "ref/reader"
 	study := []string{"quick", "--seeds", "1", "--regime", "L1,L3", "--episodes", "1"}
 	files := func(name, model string) map[string]string {
 		run, out := filepath.Join(dir, name), filepath.Join(dir, name+"-files")

@@ -12,15 +12,9 @@ import (
 
 type runCmd struct {
 	studyFlags
-	executionFlags `group:"How the study is run:"`
-	Prompts        string `group:"How the study is run:" placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
-	Out            string `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
-	modelFlags     `group:"How models are reached (docs/models.md):"`
-}
-
-// Validate is called when the command line has been read.
-func (c *runCmd) Validate() error {
-	return errors.Join(c.executionFlags.Validate(), c.modelFlags.Validate())
+	executionFlags
+	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
+	Out     string `placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
 }
 
 // Run makes the run folder, runs the study and prints its tables.
@@ -30,8 +24,8 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts()}
-	if err := x.open(nil); err != nil {
+	x := execution{env: e, flags: &c.executionFlags, study: s, prompts: study.DefaultPrompts()}
+	if err := x.open(); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's

@@ -30,93 +30,49 @@ type response struct {
 
 // answer asks the control and makes of its reply what the fault wants. The
 // error is that of an end of the context.
-func (s *Server) answer(ctx context.Context, p *prompt, f Fault) (*response, error) {
+func (s *Server) answer(ctx context.Context, p *prompt, d dialect, f Fault) (*response, error) {
 	switch f {
 	case RateLimit, RateLimitDate, RateLimitMS, Overloaded:
-		return s.refuseForNow(f), nil
-	case Failure:
-		return failure(http.StatusInternalServerError, "The server had an error while processing your request.", "server_error", nil), nil
-	case Quota:
-		return failure(http.StatusTooManyRequests, "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", "insufficient_quota"), nil
-	case BadKey:
-		return failure(http.StatusUnauthorized, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"), nil
-	case NoModel:
-		return failure(http.StatusNotFound, "The model does not exist or you do not have access to it.", "invalid_request_error", "model_not_found"), nil
-	case TooLong:
-		return failure(http.StatusBadRequest, "This model's maximum context length is 1024 tokens.", "invalid_request_error", "context_length_exceeded"), nil
+		return s.refuseForNow(d, f), nil
+	case Failure, Quota, BadKey, NoModel, TooLong, ErrorObject:
+		return d.failure(f), nil
 	case BadGateway:
 		return page(http.StatusBadGateway, "502 Bad Gateway"), nil
 	case Page:
 		return page(http.StatusOK, "Please sign in"), nil
-	case ErrorObject:
-		r := failure(http.StatusBadGateway, "The provider behind this one returned an error.", "upstream_error", http.StatusBadGateway)
-		r.status = http.StatusOK
-		return r, nil
 	}
 	reply, err := p.control.Generate(ctx, p.request)
 	if err != nil {
 		return nil, err
 	}
-	m := message{Role: "assistant", Content: &reply.Text}
-	choice := choice{Message: m, FinishReason: string(reply.Finish)}
+	said := &said{text: reply.Text, finish: reply.Finish}
 	switch f {
 	case NullContent:
-		choice.Message.Content = nil
+		said.text = ""
 	case Length:
-		cut(&choice, len(reply.Text)/2)
+		said.cut(len(reply.Text) / 2)
 	case Filter:
-		*choice.Message.Content, choice.FinishReason = "", string(llm.FinishContentFilter)
+		said.text, said.finish = "", llm.FinishContentFilter
 	}
 	if p.cap > 0 && len(reply.Text) > p.cap*bytesPerToken {
-		cut(&choice, p.cap*bytesPerToken)
+		said.cut(p.cap * bytesPerToken)
 	}
-	c := completion{
-		ID: "chatcmpl-rehearsal", Object: "chat.completion", Model: p.control.Name(), Choices: []any{choice},
-		Usage: usage{Prompt: promptTokens(p.request)},
-	}
-	if t := choice.Message.Content; t != nil {
-		c.Usage.Completion = (len(*t) + bytesPerToken - 1) / bytesPerToken
-	}
-	c.Usage.Total = c.Usage.Prompt + c.Usage.Completion
-	if f == NoChoices {
-		c.Choices = []any{}
-	}
-	return inJSON(http.StatusOK, c), nil
+	said.tokens = (len(said.text) + bytesPerToken - 1) / bytesPerToken
+	return inJSON(http.StatusOK, d.reply(p, said, f)), nil
 }
 
-type completion struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int    `json:"created"`
-	Model   string `json:"model"`
-	Choices []any  `json:"choices"`
-	Usage   usage  `json:"usage"`
-}
-
-type choice struct {
-	Index        int     `json:"index"`
-	Message      message `json:"message"`
-	FinishReason string  `json:"finish_reason"`
-}
-
-type message struct {
-	Role    string  `json:"role"`
-	Content *string `json:"content"`
-}
-
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Total      int `json:"total_tokens"`
+// said is what a control said, as far as it is to be told.
+type said struct {
+	text   string
+	finish llm.Finish
+	tokens int
 }
 
 // cut ends a reply at the output cap, after at most n bytes.
-func cut(c *choice, n int) {
-	text := *c.Message.Content
-	for n = min(n, len(text)); n > 0 && n < len(text) && !utf8.RuneStart(text[n]); n-- {
+func (s *said) cut(n int) {
+	for n = min(n, len(s.text)); n > 0 && n < len(s.text) && !utf8.RuneStart(s.text[n]); n-- {
 	}
-	text = text[:n]
-	c.Message.Content, c.FinishReason = &text, string(llm.FinishLength)
+	s.text, s.finish = s.text[:n], llm.FinishLength
 }
 
 func promptTokens(req *llm.Request) int {
@@ -139,22 +95,15 @@ func inJSON(status int, v any) *response {
 	return &response{status, http.Header{"Content-Type": {"application/json"}}, body}
 }
 
-func failure(status int, message, kind string, code any) *response {
-	return inJSON(status, map[string]any{"error": wireError{Message: message, Type: kind, Code: code}})
-}
-
 func page(status int, title string) *response {
 	return &response{status, http.Header{"Content-Type": {"text/html; charset=utf-8"}},
 		fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h1>%s</h1></body></html>\n", title, title)}
 }
 
 // refuseForNow tells the client to come back, in one of the ways there are.
-func (s *Server) refuseForNow(f Fault) *response {
+func (s *Server) refuseForNow(d dialect, f Fault) *response {
 	wait := s.opts.RetryAfter
-	r := failure(http.StatusTooManyRequests, "Rate limit reached for requests.", "requests", "rate_limit_exceeded")
-	if f == Overloaded {
-		r = failure(529, "Overloaded", "overloaded_error", nil)
-	}
+	r := d.failure(f)
 	switch f {
 	case RateLimitMS:
 		r.header.Set("Retry-After-Ms", strconv.FormatInt(wait.Milliseconds(), 10))

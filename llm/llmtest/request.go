@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/reference"
@@ -29,6 +28,7 @@ type prompt struct {
 	control *reference.Control
 	request *llm.Request
 	cap     int // on output tokens; 0 for none
+	cached  int // tokens of the prompt that count as read from a cache
 }
 
 // A refusal is a request that is not answered.
@@ -46,40 +46,24 @@ func refuse(param, format string, args ...any) *refusal {
 }
 
 // prepare reads a request's body.
-func (s *Server) prepare(r *http.Request, body []byte) (*prompt, *refusal) {
-	var q struct {
-		Model    string `json:"model"`
-		Messages []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		} `json:"messages"`
-		MaxTokens     int  `json:"max_tokens"`
-		CompletionCap int  `json:"max_completion_tokens"`
-		Stream        bool `json:"stream"`
-	}
+func (s *Server) prepare(r *http.Request, body []byte, d dialect) (*prompt, *refusal) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || json.Unmarshal(body, &q) != nil {
-		return nil, refuse("", "The body of the request is not a chat completion in JSON.")
-	}
+	_ = json.Unmarshal(body, &members) // what is no object the dialect refuses
 	for _, param := range s.opts.Refuse {
-		if _, ok := members[param]; ok {
-			return nil, refuseParam(param)
+		if problem := d.refuseParam(param, members); problem != nil {
+			return nil, problem
 		}
 	}
-	if q.Stream {
-		return nil, refuse("stream", "This server does not stream.")
-	}
-	p := &prompt{request: &llm.Request{}, cap: max(q.MaxTokens, q.CompletionCap)}
+	p := &prompt{request: &llm.Request{}}
 	p.request.Trial, p.request.Slot, _ = llm.ParseName(r.Header.Get(llm.CallHeader))
-	for i := range q.Messages {
-		if err := p.read(q.Messages[i].Content); err != nil {
-			return nil, refuse("messages", "Message %d: %v.", i, err)
-		}
+	model, problem := d.read(r, body, p)
+	if problem != nil {
+		return nil, problem
 	}
 	if len(p.request.Parts) == 0 {
 		return nil, refuse("messages", "There is no message.")
 	}
-	name := controlName(q.Model)
+	name := controlName(model)
 	if name == "" {
 		name = s.opts.Control
 	}
@@ -92,61 +76,16 @@ func (s *Server) prepare(r *http.Request, body []byte) (*prompt, *refusal) {
 	return p, nil
 }
 
-// refuseParam refuses a parameter in OpenAI's words.
-func refuseParam(param string) *refusal {
-	switch param {
-	case "temperature", "top_p":
-		e := refuse(param, "Unsupported value: '%s' does not support this value with this model. Only the default (1) value is supported.", param)
-		e.Code = "unsupported_value"
-		return e
-	case "max_tokens":
-		e := refuse(param, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
-		e.Code = "unsupported_parameter"
-		return e
+// addPNG adds a picture, written in base64.
+func (p *prompt) addPNG(data string) error {
+	file, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return errors.New("a picture is not written in base64")
 	}
-	e := refuse(param, "Unsupported parameter: '%s' is not supported with this model.", param)
-	e.Code = "unsupported_parameter"
-	return e
-}
-
-// read adds the parts of a message's content, a string or a list.
-func (p *prompt) read(content json.RawMessage) error {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		p.request.Parts = append(p.request.Parts, llm.Text(text))
-		return nil
+	img, err := llm.PNG(file)
+	if err != nil {
+		return err
 	}
-	var parts []struct {
-		Type     string `json:"type"`
-		Text     string `json:"text"`
-		ImageURL struct {
-			URL string `json:"url"`
-		} `json:"image_url"`
-	}
-	if json.Unmarshal(content, &parts) != nil {
-		return errors.New("its content is neither a text nor a list of parts")
-	}
-	for _, part := range parts {
-		switch part.Type {
-		case "text":
-			p.request.Parts = append(p.request.Parts, llm.Text(part.Text))
-		case "image_url":
-			data, ok := strings.CutPrefix(part.ImageURL.URL, "data:image/png;base64,")
-			if !ok {
-				return errors.New("a picture is not a PNG in a data URL")
-			}
-			file, err := base64.StdEncoding.DecodeString(data)
-			if err != nil {
-				return errors.New("a picture is not written in base64")
-			}
-			img, err := llm.PNG(file)
-			if err != nil {
-				return err
-			}
-			p.request.Parts = append(p.request.Parts, img)
-		default:
-			return fmt.Errorf("a part has the type %q", part.Type)
-		}
-	}
+	p.request.Parts = append(p.request.Parts, img)
 	return nil
 }

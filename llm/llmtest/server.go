@@ -1,6 +1,7 @@
-// Package llmtest is a Chat Completions server for tests and rehearsals: it
-// reads the prompt out of a request, hands it to a built-in control, and
-// answers with what the control says. It stands where a provider's server
+// Package llmtest is a model server for tests and rehearsals, of the Chat
+// Completions and the Anthropic Messages protocol: it reads the prompt out of a
+// request, hands it to a built-in control, and answers with what the control
+// says. It stands where a provider's server
 // stands, so that everything on this side of the wire is the real thing and
 // costs nothing. Delays, and failures by a script that the seed and the call
 // determine, make it as slow and as unreliable as wanted; a ledger keeps count
@@ -11,7 +12,6 @@ package llmtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -150,26 +150,28 @@ func (s *Server) Entries() []Entry { return s.ledger.all() }
 // see the end of a request a moment before the server does.
 func (s *Server) MostInFlight() int { return int(s.most.Load()) }
 
-// ServeHTTP answers POST …/chat/completions and GET …/models.
+// ServeHTTP answers POST …/chat/completions, POST …/messages and GET …/models.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
 	}
+	d := dialectOf(r.URL.Path)
 	switch {
 	case s.opts.Key != "" && !s.hasKey(r):
-		fail(w, http.StatusUnauthorized, wireError{Message: "Incorrect API key provided.", Type: "invalid_request_error", Code: "invalid_api_key"})
+		write(w, orChat(d).failure(BadKey))
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		s.listModels(w)
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		s.complete(w, r)
+	case r.Method == http.MethodPost && d != nil:
+		s.complete(w, r, d)
 	default:
-		fail(w, http.StatusNotFound, wireError{Message: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions.", Type: "invalid_request_error"})
+		write(w, orChat(d).refuse(&refusal{http.StatusNotFound,
+			wireError{Message: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions or /v1/messages.", Type: "invalid_request_error"}}))
 	}
 }
 
 func (s *Server) hasKey(r *http.Request) bool {
-	return r.Header.Get("Authorization") == "Bearer "+s.opts.Key || r.Header.Get("api-key") == s.opts.Key
+	return r.Header.Get("Authorization") == "Bearer "+s.opts.Key || r.Header.Get("api-key") == s.opts.Key || r.Header.Get("x-api-key") == s.opts.Key
 }
 
 func (s *Server) listModels(w http.ResponseWriter) {
@@ -182,14 +184,14 @@ func (s *Server) listModels(w http.ResponseWriter) {
 		id, _, _ := strings.Cut(a.Name, "?")
 		list = append(list, model{id, "model"})
 	}
-	send(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	write(w, inJSON(http.StatusOK, map[string]any{"object": "list", "data": list}))
 }
 
 // complete answers one request, or fails as the script says.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+func (s *Server) complete(w http.ResponseWriter, r *http.Request, d dialect) {
 	body, err := readBody(w, r)
 	if err != nil {
-		fail(w, http.StatusBadRequest, wireError{Message: err.Error(), Type: "invalid_request_error"})
+		write(w, d.refuse(refuse("", "%v", err)))
 		return
 	}
 	if s.opts.Seen != nil {
@@ -199,11 +201,12 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.wait(r.Context(), s.opts.Delay) {
 		panic(http.ErrAbortHandler) // nobody is there any more, and nothing was answered
 	}
-	p, problem := s.prepare(r, body)
+	p, problem := s.prepare(r, body, d)
 	if problem != nil {
-		entry.Status = problem.status
+		a := d.refuse(problem)
+		entry.Status = a.status
 		if s.enter(w, entry) {
-			fail(w, problem.status, problem.wireError)
+			write(w, a)
 		}
 		return
 	}
@@ -211,7 +214,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Faults != nil {
 		entry.Fault = s.opts.Faults(Asked{entry.ID, entry.Call, entry.Attempt})
 	}
-	a, err := s.answer(r.Context(), p, entry.Fault)
+	a, err := s.answer(r.Context(), p, d, entry.Fault)
 	if err != nil { // the client has gone
 		panic(http.ErrAbortHandler)
 	}
@@ -228,7 +231,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 // cannot be counted is not given.
 func (s *Server) enter(w http.ResponseWriter, e Entry) bool {
 	if err := s.ledger.add(e); err != nil {
-		fail(w, http.StatusInternalServerError, wireError{Message: "the ledger cannot be written", Type: "server_error"})
+		write(w, orChat(nil).refuse(&refusal{http.StatusInternalServerError, wireError{Message: "the ledger cannot be written", Type: "server_error"}}))
 		return false
 	}
 	return true
@@ -263,22 +266,10 @@ func (s *Server) control(name string) (*reference.Control, error) {
 	return c, nil
 }
 
-// A wireError is an error as the protocol has it.
-type wireError struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    any     `json:"code"`
-}
-
-func fail(w http.ResponseWriter, status int, e wireError) {
-	send(w, status, map[string]any{"error": e})
-}
-
-func send(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+// write sends a response without a fault.
+func write(w http.ResponseWriter, a *response) {
+	writeHeader(w, a)
+	_, _ = w.Write(a.body) // the client may have gone
 }
 
 // controlName returns the name of a control out of a model's name in a request,

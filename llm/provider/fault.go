@@ -131,7 +131,9 @@ func (f *Fault) fill(v any) {
 		for _, name := range []string{"code", "error_code", "status_code"} {
 			set(&f.Code, scalar(v[name]))
 		}
-		set(&f.Type, scalar(v["type"]))
+		if kind := scalar(v["type"]); kind != "error" { // which says no more than that it is one
+			set(&f.Type, kind)
+		}
 		set(&f.Param, scalar(v["param"]))
 		if loc, ok := v["loc"].([]any); ok && len(loc) > 0 { // a validator's place
 			set(&f.Param, scalar(loc[len(loc)-1]))
@@ -166,10 +168,10 @@ func scalar(v any) string {
 // Codes and kinds by which servers say what matters to us, in small letters and
 // without separators. The numbers are Z.ai's.
 var (
-	codesAuth = []string{"invalidapikey", "authenticationerror", "invalidauthentication", "permissiondenied", "accessdenied",
+	codesAuth = []string{"invalidapikey", "authenticationerror", "invalidauthentication", "permissiondenied", "permissionerror", "accessdenied",
 		"1000", "1001", "1002", "1003", "1004", "1110", "1111", "1112", "1120", "1220"}
 	codesQuota = []string{"insufficientquota", "insufficientbalance", "insufficientcredits", "billinghardlimitreached",
-		"billingnotactive", "exceededcurrentquotaerror", "arrearage", "allocationquota.freetieronly", "1113", "1304", "1308", "1309", "1310"}
+		"billingnotactive", "billingerror", "exceededcurrentquotaerror", "arrearage", "allocationquota.freetieronly", "1113", "1304", "1308", "1309", "1310"}
 	codesModel  = []string{"modelnotfound", "modelnotexist", "modelnotsupported", "invalidmodel", "deploymentnotfound", "1211"}
 	codesFilter = []string{"contentfilter", "contentpolicyviolation", "responsibleaipolicyviolation", "datainspectionfailed", "1300", "1301"}
 	codesRate   = []string{"ratelimitexceeded", "ratelimiterror", "ratelimitreachederror", "throttling", "throttling.ratequota",
@@ -180,10 +182,10 @@ var (
 
 // Words by which servers say it where they have no code for it.
 var (
-	saysKey     = regexp.MustCompile(`(?i)api[ _-]?key.*(not valid|invalid|incorrect)|(invalid|incorrect).*api[ _-]?key`)
-	saysQuota   = regexp.MustCompile(`(?i)\b(insufficient|not enough|out of|no|low)\b.{0,20}\b(balance|credits?|funds)\b|\b(balance|credits?) .{0,20}(too low|exhausted)`)
+	saysKey     = regexp.MustCompile(`(?i)api[ _-]?key.*(not valid|invalid|incorrect)|(invalid|incorrect).*api[ _-]?key|organization has been disabled`)
+	saysQuota   = regexp.MustCompile(`(?i)\b(insufficient|not enough|out of|no|low)\b.{0,20}\b(balance|credits?|funds)\b|\b(balance|credits?) .{0,20}(too low|exhausted)|api usage limits?\b`)
 	saysModel   = regexp.MustCompile(`(?i)not a valid model|model .{0,80}(does not exist|not found|is not available)|(unknown|no such|invalid) model`)
-	saysFlagged = regexp.MustCompile(`(?i)\bflagged\b|content (management )?policy|moderation`)
+	saysFlagged = regexp.MustCompile(`(?i)\bflagged\b|content (management |filtering )?policy|moderation`)
 )
 
 // Kind says what a failed call means to its caller. filtered is true where the
@@ -235,7 +237,7 @@ func (f *Fault) Kind(quotaIsRate bool) (kind llm.Kind, filtered bool) {
 var (
 	saysUnsupported = regexp.MustCompile(`(?i)unsupported|not (yet )?(support|permitted|allowed|available|accept)|n't (support|allow|accept)|` +
 		`unavailable|unrecogni[sz]ed|unknown|unexpected|no such|deprecated|only the default|\bonly \S+ (is|are) (allowed|supported)|may only be|extra (inputs|fields)`)
-	saysSchema = regexp.MustCompile(`(?i)response[_ ]format|json[_ ]?schema|structured[_ ]outputs?|guided[_ ](json|decoding)|\bgrammar\b|invalid schema`)
+	saysSchema = regexp.MustCompile(`(?i)response[_ ]format|json[_ ]?schema|structured[_ ]outputs?|output[_ ]format|guided[_ ](json|decoding)|\bgrammar\b|invalid schema`)
 )
 
 // Refuses reports whether a server refuses to take a parameter that it was

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Member is one of a JSON object: of a request's body.
@@ -91,7 +92,8 @@ func Object(members []Member) json.RawMessage {
 
 // Overlay puts a user's members over ours: each replaces the one of its name or
 // comes last. It returns sent, the parameters that the server may refuse,
-// without those replaced: they are the user's own and are not given up.
+// without those replaced, or within one that is ("thinking.type"): they are the
+// user's own and are not given up.
 func Overlay(members, extra []Member, sent []string) ([]Member, []string) {
 	for _, m := range extra {
 		i := slices.IndexFunc(members, func(n Member) bool { return n.Name == m.Name })
@@ -100,7 +102,7 @@ func Overlay(members, extra []Member, sent []string) ([]Member, []string) {
 			continue
 		}
 		members[i] = m
-		sent = slices.DeleteFunc(sent, func(param string) bool { return param == m.Name })
+		sent = slices.DeleteFunc(sent, func(param string) bool { return param == m.Name || strings.HasPrefix(param, m.Name+".") })
 	}
 	return members, sent
 }

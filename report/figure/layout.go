@@ -1,0 +1,306 @@
+package figure
+
+import (
+	"math"
+
+	"gonum.org/v1/plot/vg"
+
+	"github.com/spatialstale/spatialstale/analysis"
+)
+
+// Distances of the page, in points.
+const (
+	margin     = 6.0
+	betweenX   = 11.0 // columns of panels
+	betweenY   = 10.0 // rows of panels
+	legendGap  = 13.0 // between entries of the legend
+	swatch     = 14.0 // width of an entry's mark
+	mostNames  = 128.0
+	aboveChart = 3.0
+)
+
+// A layout is a figure measured out: what stands where on the page.
+type layout struct {
+	figure *analysis.Figure
+	theme  Theme
+	height float64
+	legend [][]entry // rows
+	names  float64   // width of the column of categories
+	rows   []rowOfPanels
+	feet   []foot
+}
+
+// An entry is one line of the legend.
+type entry struct {
+	text  string
+	width float64
+	draw  func(s *sheet, x, y float64) // the mark, its middle at y
+}
+
+// A rowOfPanels stand side by side and are equally high.
+type rowOfPanels struct {
+	panels  []*panel
+	title   float64 // height of the titles
+	height  float64 // of the charts
+	remarks float64 // height below the charts' axes
+	axis    float64 // height of ticks and the axis' label
+}
+
+// A panel is one chart with its place.
+type panel struct {
+	*analysis.Panel
+	x, width float64
+	title    []string
+	remarks  []string
+	chart    chart
+}
+
+// A chart fills the middle of a panel.
+type chart interface {
+	// height returns how high the chart is when it is that wide.
+	height(width float64) float64
+	// axisHeight returns the room below it.
+	axisHeight() float64
+	// draw draws it and what is below it.
+	draw(s *sheet, x, y, width, height float64)
+}
+
+type foot struct {
+	lettering
+	text string
+}
+
+// controlsFoot stands in every figure that shows controls only.
+const controlsFoot = "Built-in controls, not models of language or vision."
+
+// arrange measures a figure out.
+func arrange(f *analysis.Figure, theme Theme) *layout {
+	l := &layout{figure: f, theme: theme}
+	inner := Width - 2*margin
+	y := margin
+	l.legend = flow(legendOf(f, theme), inner)
+	if len(l.legend) > 0 {
+		y += float64(len(l.legend))*12 + 4
+	}
+	for i := range f.Panels {
+		for _, c := range f.Panels[i].Categories {
+			l.names = max(l.names, widestOf(categoryLines(c, mostNames))+5)
+		}
+	}
+	for i := 0; i < len(f.Panels); i += f.Across {
+		row := l.row(f.Panels[i:min(i+f.Across, len(f.Panels))])
+		if i > 0 {
+			y += betweenY
+		}
+		y += row.title + row.height + row.axis + row.remarks
+		l.rows = append(l.rows, row)
+	}
+	y += 4
+	if f.Controls {
+		l.feet = append(l.feet, foot{fineBold, controlsFoot})
+	}
+	for _, text := range f.Feet {
+		for _, line := range fine.wrap(text, inner) {
+			l.feet = append(l.feet, foot{fine, line})
+		}
+	}
+	for _, ft := range l.feet {
+		y += ft.line() + 0.5
+	}
+	l.height = math.Ceil(y + margin)
+	return l
+}
+
+// row measures panels that stand side by side.
+func (l *layout) row(panels []analysis.Panel) rowOfPanels {
+	inner := Width - 2*margin
+	across := l.figure.Across
+	labels := l.labels()
+	room := inner - l.names - betweenX*float64(across-1)
+	for _, w := range labels {
+		room -= w
+	}
+	var row rowOfPanels
+	ySide := 0.0
+	for i := range panels {
+		ySide = max(ySide, ySideOf(&panels[i], i == 0))
+	}
+	x := margin + l.names
+	for i := range panels {
+		width := room/float64(across) + labels[i]
+		p := &panel{Panel: &panels[i], x: x, width: width}
+		x += width + betweenX
+		switch {
+		case p.Scene != nil:
+			p.chart = &scene{p.Scene}
+		case len(p.Categories) > 0:
+			names := 0.0
+			if i == 0 {
+				names = l.names
+			}
+			p.chart = &rowsChart{p.Panel, names, labels[i]}
+		default:
+			p.chart = &axesChart{p.Panel, ySide, i == 0}
+		}
+		p.title = headline.wrap(p.Title, width)
+		for _, remark := range p.Remarks {
+			p.remarks = append(p.remarks, tiny.wrap(remark, width)...)
+		}
+		row.panels = append(row.panels, p)
+		row.title = max(row.title, float64(len(p.title))*headline.line()+aboveChart)
+		row.height = max(row.height, p.chart.height(width))
+		row.axis = max(row.axis, p.chart.axisHeight())
+		row.remarks = max(row.remarks, float64(len(p.remarks))*tiny.line())
+	}
+	return row
+}
+
+// labels returns, for each column of panels, the width of the widest label
+// beside a bar, so that all axes are equally long.
+func (l *layout) labels() []float64 {
+	widest := make([]float64, l.figure.Across)
+	for i := range l.figure.Panels {
+		p := &l.figure.Panels[i]
+		if len(p.Categories) == 0 {
+			continue
+		}
+		for _, s := range p.Series {
+			for _, pt := range s.Points {
+				if pt.Label != "" {
+					w := &widest[i%l.figure.Across]
+					*w = max(*w, tiny.width(pt.Label)+4)
+				}
+			}
+		}
+	}
+	return widest
+}
+
+// draw draws the figure.
+func (l *layout) draw(c vg.Canvas) {
+	s := &sheet{Canvas: c, height: l.height, theme: l.theme}
+	s.rect(l.theme.Ground, pen{}, 0, 0, Width, l.height)
+	y := margin
+	for _, line := range l.legend {
+		x := margin
+		for _, e := range line {
+			e.draw(s, x+swatch/2, y+6)
+			s.write(label, l.theme.Ink, x+swatch+3, y+6+label.size*0.35, left, e.text)
+			x += e.width + legendGap
+		}
+		y += 12
+	}
+	if len(l.legend) > 0 {
+		y += 4
+	}
+	for i := range l.rows {
+		row := &l.rows[i]
+		if i > 0 {
+			y += betweenY
+		}
+		for _, p := range row.panels {
+			base := y + row.title - aboveChart - float64(len(p.title)-1)*headline.line() - 2
+			for _, line := range p.title {
+				s.write(headline, l.theme.Ink, p.x, base, left, line)
+				base += headline.line()
+			}
+			p.chart.draw(s, p.x, y+row.title, p.width, row.height)
+			at := y + row.title + row.height + row.axis
+			for _, line := range p.remarks {
+				at += tiny.line()
+				s.write(tiny, l.theme.Dim, p.x, at-1.5, left, line)
+			}
+		}
+		y += row.title + row.height + row.axis + row.remarks
+	}
+	y += 4
+	for _, ft := range l.feet {
+		y += ft.line() + 0.5
+		s.write(ft.lettering, l.theme.Dim, margin, y-2, left, ft.text)
+	}
+}
+
+// flow breaks the legend into rows.
+func flow(entries []entry, width float64) (rows [][]entry) {
+	used := 0.0
+	for _, e := range entries {
+		if len(rows) == 0 || used+legendGap+e.width > width {
+			rows = append(rows, nil)
+			used = -legendGap
+		}
+		last := len(rows) - 1
+		rows[last] = append(rows[last], e)
+		used += legendGap + e.width
+	}
+	return rows
+}
+
+// legendOf names the series and routes of all panels, each once, in the order
+// in which they come.
+func legendOf(f *analysis.Figure, theme Theme) []entry {
+	var out []entry
+	seen := make(map[string]bool)
+	add := func(key, text string, draw func(s *sheet, x, y float64)) {
+		if text == "" || seen[key] {
+			return
+		}
+		seen[key] = true
+		lines := label.wrap(clean(text), Width-2*margin-swatch-3)
+		e := entry{text: lines[0], draw: draw}
+		if len(lines) > 1 {
+			e.text += "…"
+		}
+		e.width = swatch + 3 + label.width(e.text)
+		out = append(out, e)
+	}
+	thaw, freeze := false, false
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		for _, sr := range p.Series {
+			st := styleOf(sr.Key, theme)
+			isBar := sr.Mark == analysis.Bars
+			add(sr.Key, sr.Name, func(s *sheet, x, y float64) {
+				if isBar {
+					s.bar(st, x-swatch/2, y-4, swatch, 8)
+				} else {
+					s.point(st, x, y, 3)
+				}
+			})
+		}
+		if p.Scene == nil {
+			continue
+		}
+		for _, r := range p.Scene.Routes {
+			key := r.Key
+			add("route "+key, r.Name, func(s *sheet, x, y float64) {
+				s.way(styleOf(key, theme), x-swatch/2-1, y, x+swatch/2+1, y)
+			})
+		}
+		thaw = thaw || len(p.Scene.Thaw) > 0
+		freeze = freeze || len(p.Scene.Freeze) > 0
+	}
+	if thaw {
+		add("thaw", "stale: thaw (SAFE, now a hole)", func(s *sheet, x, y float64) { s.cell('H', +1, x-5, y-5, 10) })
+	}
+	if freeze {
+		add("freeze", "stale: freeze (DANGER, now safe)", func(s *sheet, x, y float64) { s.cell('F', -1, x-5, y-5, 10) })
+	}
+	return out
+}
+
+// categoryLines is how a category is written.
+func categoryLines(c analysis.Category, width float64) []string {
+	lines := label.wrap(clean(c.Name), width)
+	if c.Tag != "" {
+		lines = append(lines, "("+c.Tag+")")
+	}
+	return lines
+}
+
+func widestOf(lines []string) float64 {
+	w := 0.0
+	for _, line := range lines {
+		w = max(w, label.width(line))
+	}
+	return w
+}

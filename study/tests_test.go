@@ -1,0 +1,77 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// What is tested is declared in a study, and moves no trial.
+func TestDeclaredTests(t *testing.T) {
+	s, err := ParseFile("x.yaml", []byte(`
+base: quick
+contrasts: [omcd minus no-filter, mine minus oracle]
+family: {measures: death, alpha: 0.01}
+equivalence: {contrasts: oracle minus omcd, margin: 0.05, alpha: 0.1}
+bootstrap: {resamples: 500, seed: 18446744073709551615, level: 0.9}
+navigation: {strategies: [omcd, no-filter, {like: omcd, name: mine, batch: 5}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := record.Tests{
+		Contrasts:   []record.Contrast{{A: "omcd", B: "no-filter"}, {A: "mine", B: "oracle"}},
+		Family:      &record.Family{Measures: []string{"death"}, Alpha: 0.01},
+		Equivalence: &record.Equivalence{Contrasts: []record.Contrast{{A: "oracle", B: "omcd"}}, Margin: 0.05, Alpha: 0.1},
+		Bootstrap:   &record.Bootstrap{Resamples: 500, Seed: 1<<64 - 1, Level: 0.9},
+	}
+	if diff := cmp.Diff(want, s.Tests); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var declared, silent []string
+	for trial := range s.Plan() {
+		declared = append(declared, trial.Key)
+	}
+	s.Tests = record.Tests{}
+	for trial := range s.Plan() {
+		silent = append(silent, trial.Key)
+	}
+	if diff := cmp.Diff(silent, declared); diff != "" {
+		t.Errorf("declaring tests moves trials:\n%s", diff)
+	}
+	if err := s.Check(); err != nil {
+		t.Errorf("a study of an older run, which declares nothing: %v", err)
+	}
+	if err := s.Set("family.alpha=0.01"); err != nil || s.Family.Alpha != 0.01 || len(s.Family.Measures) != 2 {
+		t.Errorf("a setting of what was not declared: %+v, %v", s.Family, err)
+	}
+}
+
+func TestDeclaredTestsMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"contrasts: [omcd]":                                 "as in omcd minus no-filter",
+		"contrasts: [omcd minus omdc]":                      `unknown strategy "omdc"`,
+		"contrasts: [omcd minus omcd]":                      "with itself",
+		"contrasts: [a minus b, 3]":                         "as in omcd minus no-filter",
+		"equivalence: {contrasts: a minus omcd}":            `unknown strategy "a"`,
+		"family: {measures: []}":                            "family: no measure",
+		"family: {measures: [death, death]}":                "measure death is named twice",
+		"family: {measures: reward}":                        `unknown value "reward"`,
+		"family: {alpha: 1}":                                "family: alpha 1",
+		"family: {beta: 1}":                                 `unknown key "family.beta"; there are alpha, measures`,
+		"equivalence: {margin: 0}":                          "equivalence: margin 0",
+		"equivalence: {alpha: 0.5}":                         "equivalence: alpha 0.5",
+		"bootstrap: {resamples: 10}":                        "bootstrap: 10 resamples",
+		"bootstrap: {seed: -1}":                             "not negative",
+		"bootstrap: {level: 95}":                            "bootstrap: level 95",
+		"contrasts: [omcd minus oracle, omcd minus oracle]": "omcd minus oracle is named twice",
+	} {
+		_, err := ParseFile("x.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", text, err, want)
+		}
+	}
+}
