@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
-// An output is a set of files that appear together. They are written in a
-// hidden folder inside dir and moved out of it when all are whole.
+// An output is a set of files and folders that appear together; the names of
+// folders end in a slash. They are written in a hidden folder inside dir and
+// moved out of it when all are whole.
 type output struct {
 	dir     string
 	made    bool   // dir was not there before
@@ -49,7 +51,14 @@ func (o *output) create() (err error) {
 		return err
 	}
 	for _, name := range o.names {
-		f, err := os.Create(filepath.Join(o.hidden, name))
+		path := filepath.Join(o.hidden, name)
+		if strings.HasSuffix(name, "/") {
+			if err := os.Mkdir(path, 0o777); err != nil {
+				return err
+			}
+			continue
+		}
+		f, err := os.Create(path)
 		if err != nil {
 			return err
 		}
@@ -66,10 +75,20 @@ func (o *output) write(name string, line []byte) error {
 	return nil
 }
 
+// flush hands what was written to the system.
+func (o *output) flush() error {
+	for _, w := range o.writers {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // finish gives the files their names, all or none.
 func (o *output) finish() error {
-	for _, name := range o.names {
-		if err := errors.Join(o.writers[name].Flush(), o.files[name].Close()); err != nil {
+	for name, w := range o.writers {
+		if err := errors.Join(w.Flush(), o.files[name].Close()); err != nil {
 			o.abandon()
 			return explain(o.dir, err)
 		}
@@ -77,7 +96,7 @@ func (o *output) finish() error {
 	for i, name := range o.names {
 		if err := os.Rename(filepath.Join(o.hidden, name), filepath.Join(o.dir, name)); err != nil {
 			for _, moved := range o.names[:i] {
-				os.Remove(filepath.Join(o.dir, moved))
+				os.RemoveAll(filepath.Join(o.dir, moved))
 			}
 			o.abandon()
 			return explain(o.dir, err)

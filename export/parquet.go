@@ -34,11 +34,11 @@ func Parquet(run Source, dir string) error {
 		return err
 	}
 	s := &parquetTables{
-		instances: newParquetTable[instanceRow](out, InstancesName),
-		trials:    newParquetTable[trialRow](out, TrialsName),
-		judgments: newParquetTable[judgmentRow](out, JudgmentsName),
-		steps:     newParquetTable[stepRow](out, StepsName),
-		calls:     newParquetTable[callRow](out, CallsName),
+		instances: newParquetTable[instanceRow](out, ParquetName(InstancesName)),
+		trials:    newParquetTable[trialRow](out, ParquetName(TrialsName)),
+		judgments: newParquetTable[judgmentRow](out, ParquetName(JudgmentsName)),
+		steps:     newParquetTable[stepRow](out, ParquetName(StepsName)),
+		calls:     newParquetTable[callRow](out, ParquetName(CallsName)),
 	}
 	if err := errors.Join(pass(run, s), s.close()); err != nil {
 		out.abandon()
@@ -93,14 +93,14 @@ type parquetTable[Row any] struct {
 	rows   []Row
 }
 
-func newParquetTable[Row any](out *output, jsonl string) *parquetTable[Row] {
-	var to io.Writer = out.writers[ParquetName(jsonl)]
+func newParquetTable[Row any](out *output, name string, more ...parquet.WriterOption) *parquetTable[Row] {
+	var to io.Writer = out.writers[name]
 	return &parquetTable[Row]{
-		writer: parquet.NewGenericWriter[Row](to,
+		writer: parquet.NewGenericWriter[Row](to, append([]parquet.WriterOption{
 			parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}),
 			parquet.CreatedBy("spatialstale", "1", ""),
 			parquet.MaxRowsPerRowGroup(rowsPerGroup),
-		),
+		}, more...)...),
 		rows: make([]Row, 0, 256),
 	}
 }

@@ -105,7 +105,11 @@ func (s *Study) key(t *Trial) string {
 		Again        bool       `json:",omitzero"`
 		ViewRadius   int        `json:",omitzero"`
 		Strict       bool       `json:",omitzero"`
-	}{spec, t.By, s.HoleFraction, s.Params, s.Again, s.ViewRadius, s.Strict}
+		Instance     string     `json:",omitzero"`
+	}{Spec: spec, By: t.By, HoleFraction: s.HoleFraction, Params: s.Params, Again: s.Again, ViewRadius: s.ViewRadius, Strict: s.Strict}
+	if g := s.given[place{t.Seed, Size{t.Rows, t.Cols}, instance.Regime(t.Regime)}]; g != nil {
+		content.Instance = g.sum
+	}
 	if content.HoleFraction == instance.DefaultHoleFraction {
 		content.HoleFraction = 0
 	}

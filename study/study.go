@@ -40,6 +40,12 @@ type Study struct {
 
 	// What is tested, declared before the run. It determines no trial.
 	record.Tests
+
+	// Dataset says that instances are not all those that the seeds give: Take
+	// must hand them over before the study can run.
+	Dataset bool `json:"dataset,omitempty"`
+
+	given map[place]*given // by Take
 }
 
 // Detection is the task of finding stale entries, with the agent at the start.

@@ -32,16 +32,17 @@ func newWorld(s *Study, seed int, size Size) (*world, error) {
 		byID:      map[string]*memory.Entry{},
 		scenery:   newScenery(),
 	}
-	cfg := instance.Config{Rows: size.Rows, Cols: size.Cols, HoleFraction: s.HoleFraction}
 	for _, regime := range s.Regimes {
-		in, err := instance.New(seed, regime, cfg)
+		in, entries, err := s.draw(place{seed, size, regime})
 		if err != nil {
 			return nil, err
 		}
 		w.instances[string(regime)] = in
 		w.events[string(regime)] = events(in)
-		if w.memory == nil {
-			w.memory = memory.Take(seed, &in.Original)
+		if w.memory == nil { // it is the same under every regime
+			if w.memory = entries; entries == nil {
+				w.memory = memory.Take(seed, &in.Original)
+			}
 		}
 	}
 	for i := range w.memory {

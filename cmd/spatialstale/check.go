@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -84,9 +83,9 @@ func (c *checkCmd) Run(e *env) error {
 // compare makes the run's trials again from their replies.
 func (c *checkCmd) compare(e *env, run *store.Run, found func(string)) (study.Verification, error) {
 	manifest := run.Manifest()
-	s := &study.Study{}
-	if err := json.Unmarshal(manifest.Study, s); err != nil {
-		return study.Verification{}, fmt.Errorf("%s: the study in its manifest cannot be read: %w", c.Dir, err)
+	s, err := runnableStudy(run, c.Dir)
+	if err != nil {
+		return study.Verification{}, err
 	}
 	prompts := study.DefaultPrompts()
 	if c.Prompts != "" {

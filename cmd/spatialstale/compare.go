@@ -55,15 +55,6 @@ func readAlone(dir string) (*analysis.Collector, record.Manifest, error) {
 	return read.collector, run.Manifest(), nil
 }
 
-// storedStudy returns the study of a run's manifest.
-func storedStudy(m *record.Manifest, dir string) (*study.Study, error) {
-	s := &study.Study{}
-	if err := json.Unmarshal(m.Study, s); err != nil {
-		return nil, fmt.Errorf("%s: the study in its manifest cannot be read: %w", dir, err)
-	}
-	return s, nil
-}
-
 // differences says in words what the two runs are, and in what their studies,
 // prompts and programs differ.
 func (c *compareCmd) differences(a, b *record.Manifest) ([]analysis.Difference, error) {

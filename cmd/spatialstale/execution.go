@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,13 +103,11 @@ func (x *execution) manifest(instances []record.Instance) (record.Manifest, erro
 		Instances: map[string]string{},
 	}
 	for i := range instances {
-		in := &instances[i]
-		b, err := json.Marshal(in)
+		name, sum, err := identify(&instances[i])
 		if err != nil {
-			return m, fmt.Errorf("manifest: %w", err)
+			return m, err
 		}
-		sum := sha256.Sum256(b)
-		m.Instances[fmt.Sprintf("%d/%dx%d/%s", in.Seed, len(in.Rows), len(in.Rows[0]), in.Regime)] = hex.EncodeToString(sum[:])
+		m.Instances[name] = sum
 	}
 	return m, nil
 }

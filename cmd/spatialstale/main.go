@@ -40,6 +40,7 @@ type cli struct {
 	Compare  compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`
 	Trace    traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
 	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
+	Dataset  datasetCmd       `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
 	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -14,7 +14,7 @@ import (
 // of the run are refused, because a reply is found by what was asked.
 func rescore(e *env, run *store.Run, dir, promptsDir string, into *analysis.Rescoring) error {
 	manifest := run.Manifest()
-	s, err := storedStudy(&manifest, dir)
+	s, err := runnableStudy(run, dir)
 	if err != nil {
 		return err
 	}

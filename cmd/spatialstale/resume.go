@@ -31,12 +31,9 @@ func (c *resumeCmd) Run(e *env) error {
 	}
 	manifest := run.Manifest()
 	missing, err := run.Missing()
-	if err := errors.Join(err, run.Close()); err != nil {
+	s, studyErr := runnableStudy(run, c.Dir)
+	if err := errors.Join(err, studyErr, run.Close()); err != nil {
 		return err
-	}
-	s := &study.Study{}
-	if err := json.Unmarshal(manifest.Study, s); err != nil {
-		return fmt.Errorf("%s: the study in its manifest cannot be read: %w", c.Dir, err)
 	}
 	if err := c.checkSettings(s); err != nil {
 		return usageError{err}

@@ -13,6 +13,7 @@ import (
 type runCmd struct {
 	studyFlags
 	executionFlags
+	Dataset string `placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
 	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
 	Out     string `placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
 }
@@ -23,6 +24,11 @@ func (c *runCmd) Run(e *env) error {
 	s, err := c.build()
 	if err != nil {
 		return err
+	}
+	if c.Dataset != "" {
+		if err := takeDataset(s, c.Dataset, &c.studyFlags); err != nil {
+			return err
+		}
 	}
 	x := execution{env: e, flags: &c.executionFlags, study: s, prompts: study.DefaultPrompts()}
 	if err := x.open(); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // pages are the pages whose snippets are run, those in sh and in python, in the
 // order in which they stand, in one empty folder a page.
-var pages = []string{"export"}
+var pages = []string{"export", "datasets"}
 
 // Would fail if a snippet of the documentation did not work.
 func TestSnippets(t *testing.T) {
@@ -32,7 +32,7 @@ func TestSnippets(t *testing.T) {
 	}
 	env := append(os.Environ(),
 		"PATH="+bin+string(os.PathListSeparator)+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"PYTHONPATH="+filepath.Join(root, "python"), "PYTHONDONTWRITEBYTECODE=1")
+		"PYTHONPATH="+filepath.Join(root, "python"), "PYTHONDONTWRITEBYTECODE=1", "HF_HUB_OFFLINE=1", "HF_HOME="+t.TempDir())
 	block := regexp.MustCompile("(?ms)^```(sh|python)\n(.*?)^```$")
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {

@@ -1,0 +1,60 @@
+"""Loads a dataset folder with Hugging Face's datasets library and compares
+its Parquet tables and pictures with the JSON lines.
+
+    python load_dataset.py DIR
+"""
+
+import json
+import pathlib
+import sys
+
+from datasets import Image as Picture
+from datasets import disable_progress_bars, load_dataset
+from PIL import Image
+
+POSITIONS = {"pos", "agent", "goal"}
+
+
+def lines(path):
+    with open(path, encoding="utf-8", newline="\n") as f:
+        return [json.loads(line) for line in f]
+
+
+def typed(value, name=""):
+    if name in POSITIONS:
+        return {"row": value[0], "col": value[1]}
+    if name == "flips":
+        return [{"row": r, "col": c, "to": to} for r, c, to in value]
+    if isinstance(value, list):
+        return [typed(v) for v in value]
+    if isinstance(value, dict):
+        return {k: typed(v, k) for k, v in value.items()}
+    return value
+
+
+def main(folder):
+    disable_progress_bars()
+    observations = load_dataset(str(folder), split="test")
+    assert isinstance(observations.features["image"], Picture), observations.features
+    want = lines(folder / "observations" / "metadata.jsonl")
+    assert len(observations) == len(want) > 0
+    for row, w in zip(observations, want):
+        image, name = row.pop("image"), w.pop("file_name")
+        with Image.open(folder / "observations" / name) as png:
+            assert image.size == png.size and image.convert("RGB").tobytes() == png.convert("RGB").tobytes(), name
+        assert row == typed(w), (row, w)
+
+    for config in ["instances", "entries"]:
+        rows = load_dataset(str(folder), config, split="test")
+        want = lines(folder / f"{config}.jsonl")
+        assert len(rows) == len(want) > 0
+        for row, w in zip(rows, want):
+            assert row == typed(w), (row, w)
+
+    pictures = load_dataset("imagefolder", data_dir=str(folder / "observations"), split="train")
+    assert len(pictures) == len(observations)
+    assert sorted(r["text"] for r in pictures) == sorted(r["text"] for r in observations)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
