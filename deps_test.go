@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"llm/provider":           {"llm"},
 	"llm/provider/chat":      {"llm", "llm/provider"},
 	"llm/provider/anthropic": {"llm", "llm/provider"},
+	"llm/provider/ollama":    {"llm", "llm/provider"},
 	"llm/price":              {},
 	"llm/llmtest":            {"llm", "reference"},
 	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth

@@ -1,0 +1,82 @@
+package ollama
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
+)
+
+// FuzzAnswer would fail if an answer broke the reader, came back as both a reply
+// and an error or as neither, counted less than nothing, or named a parameter
+// that was not sent.
+func FuzzAnswer(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		ar, err := txtar.ParseFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(ar.Files[0].Data), "\n")
+		status, kind, _ := strings.Cut(head, " ")
+		n, err := strconv.Atoi(status)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(n, kind, ar.Files[1].Data)
+	}
+	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
+		reply, err := read(&llm.Request{}, &provider.Answer{Status: status, Header: http.Header{"Content-Type": {kind}}, Body: body})
+		if (reply == nil) == (err == nil) {
+			t.Fatalf("%v with %v", reply, err)
+		}
+		if err == nil {
+			u := reply.Usage
+			for _, n := range []*int{u.InputTokens, u.CachedTokens, u.OutputTokens} {
+				if n != nil && *n < 0 {
+					t.Fatalf("%d tokens", *n)
+				}
+			}
+			if u.CachedTokens != nil && *u.CachedTokens > *u.InputTokens {
+				t.Fatalf("%d of %d tokens from the cache", *u.CachedTokens, *u.InputTokens)
+			}
+			return
+		}
+		var flt *provider.Fault
+		if !errors.As(err, &flt) {
+			return
+		}
+		sent := []string{paramThink, paramFormat, paramTruncate}
+		if param := refused(flt, sent); param != "" && !slices.Contains(sent, param) {
+			t.Fatalf("%q was not sent", param)
+		}
+		if kind, filtered := flt.Kind(false); (kind == "") != filtered {
+			t.Fatalf("kind %q, filtered %v", kind, filtered)
+		}
+	})
+}
+
+// Would fail if the bounds on a prompt's tokens crossed, or if the bytes of a
+// text were too few for its most tokens.
+func TestTokenBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		req := &llm.Request{Parts: []llm.Part{llm.Text(text)}}
+		least, most := leastTokens(req), mostTokens(req)
+		if least < 0 || least > most || most > len(text) {
+			t.Fatalf("%d to %d tokens in %d bytes", least, most, len(text))
+		}
+	})
+}

@@ -1,0 +1,322 @@
+package ollama_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"go.uber.org/goleak"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/ollama"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client returns a client for a server, which both end with the test.
+func client(t testing.TB, o ollama.Options, handler http.HandlerFunc) *ollama.Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	o.URL = server.URL + "/api/chat"
+	return clientAt(t, o)
+}
+
+func clientAt(t testing.TB, o ollama.Options) *ollama.Client {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "ollama/qwen3-vl:8b"
+	}
+	if o.Model == "" {
+		o.Model = "qwen3-vl:8b"
+	}
+	c, err := ollama.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+const up = `{"model":"qwen3-vl:8b","message":{"role":"assistant","content":"UP"},"done":true,"done_reason":"stop","prompt_eval_count":50,"eval_count":2}`
+
+var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
+  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
+
+// picture is a PNG of four pixels, as bytes that no encoder's release changes.
+func picture(t testing.TB) llm.Part {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := llm.PNG(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part
+}
+
+// Golden requests: would fail if what goes over the wire changed unseen.
+func TestRequests(t *testing.T) {
+	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
+	all := llm.Params{Temperature: new(0.), TopP: new(0.9), MaxTokens: new(512), Thinking: new(0)}
+	for _, c := range []struct {
+		name string
+		opts ollama.Options
+		req  llm.Request
+	}{
+		{"text", ollama.Options{}, llm.Request{Parts: prompt}},
+		{"picture", ollama.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), picture(t), llm.Text("Which way?")}}},
+		{"everything", ollama.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
+		{"thinking", ollama.Options{}, llm.Request{Parts: prompt, Params: llm.Params{MaxTokens: new(512), Thinking: new(2000)}}},
+		{"no-schema", ollama.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"extra-body", ollama.Options{Settings: provider.Settings{
+			ExtraBody: json.RawMessage(`{"keep_alive": -1, "truncate": true, "think": "high", "options": {"num_ctx": 2048, "temperature": 0.25, "min_p": 0.1}}`),
+		}}, llm.Request{Parts: prompt, Params: all}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []byte
+			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || r.URL.Path != "/api/chat" {
+					t.Errorf("%s %s", r.Method, r.URL.Path)
+				}
+				got, _ = io.ReadAll(r.Body)
+				fmt.Fprint(w, up)
+			})
+			if _, err := m.Generate(t.Context(), &c.req); err != nil {
+				t.Fatal(err)
+			}
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, got, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// Would fail if a kind of answer that some server gives were read otherwise
+// than its file says. A further case is a further file.
+func TestAnswers(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil || len(ar.Files) < 2 {
+				t.Fatal(err)
+			}
+			m := client(t, ollama.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
+			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(100)}})
+			got := show(t, reply, err)
+			if *update {
+				ar.Files = append(ar.Files[:2], txtar.File{Name: "want", Data: []byte(got)})
+				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// play sends the answer of a case.
+func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
+	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
+	status, kind, _ := strings.Cut(head, " ")
+	n, err := strconv.Atoi(status)
+	if err != nil {
+		t.Error(err)
+	}
+	w.Header().Set("Content-Type", kind)
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(n)
+	_, _ = w.Write(ar.Files[1].Data)
+}
+
+// show writes what came of a call.
+func show(t *testing.T, reply *llm.Reply, err error) string {
+	t.Helper()
+	if (reply == nil) == (err == nil) {
+		t.Fatalf("%v with %v", reply, err)
+	}
+	if err != nil {
+		e, ok := err.(*llm.Error)
+		if !ok {
+			t.Fatalf("%T", err)
+		}
+		text := err.Error() + "\n"
+		if e.RetryAfter != 0 {
+			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
+		}
+		return text
+	}
+	text, jsonErr := json.MarshalIndent(reply, "", "  ")
+	if jsonErr != nil {
+		t.Fatal(jsonErr)
+	}
+	return string(text) + "\n"
+}
+
+// Would fail if a key or a user's header were sent otherwise than wanted, if the
+// call's name were not sent, or if a server of one's own were given too little
+// time.
+func TestHeaders(t *testing.T) {
+	for _, c := range []struct {
+		opts ollama.Options
+		want map[string]string
+	}{
+		{ollama.Options{}, map[string]string{"Authorization": "", llm.CallHeader: "", "Content-Type": "application/json", "User-Agent": "spatialstale"}},
+		{ollama.Options{Key: "sk-12345678"}, map[string]string{"Authorization": "Bearer sk-12345678"}},
+		{ollama.Options{Key: "sk-12345678", Settings: provider.Settings{Header: map[string]string{"authorization": "Basic x", "X-Team": "lake"}}},
+			map[string]string{"Authorization": "Basic x", "X-Team": "lake"}},
+		{ollama.Options{Settings: provider.Settings{NameCalls: true}}, map[string]string{llm.CallHeader: "0123/window0/batch%203"}},
+	} {
+		var got http.Header
+		m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header
+			fmt.Fprint(w, up)
+		})
+		if _, err := m.Generate(t.Context(), &llm.Request{Trial: "0123", Slot: "window0/batch 3"}); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range c.want {
+			if got.Get(name) != want {
+				t.Errorf("%s: %q, want %q", name, got.Get(name), want)
+			}
+		}
+		if text := fmt.Sprintf("%v %+v %#v", m, m, m); strings.Contains(text, "12345678") {
+			t.Error(text)
+		}
+	}
+	if ollama.Attempt < 20*time.Minute {
+		t.Error("a model on a slow machine is given up")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for text, extra := range map[string]string{
+		"not a JSON object":                   `[1]`,
+		`cannot set "stream"`:                 `{"stream":true}`,
+		`"options" in the extra body is not`:  `{"options":3}`,
+		"num_ctx in the extra body is not":    `{"options":{"num_ctx":"big"}}`,
+		"num_ctx in the extra body is not a ": `{"options":{"num_ctx":-1}}`,
+	} {
+		_, err := ollama.New(ollama.Options{URL: "http://h/", Settings: provider.Settings{ExtraBody: json.RawMessage(extra)}})
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want an error with %q", err, text)
+		}
+	}
+}
+
+// Would fail if a refusal in the server's words were not understood, or if a
+// parameter were given up for another reason.
+func TestRefusedParameters(t *testing.T) {
+	for _, c := range []struct {
+		name, message string
+		status        int
+		want          string // the parameter that goes; "" when the call fails
+	}{
+		{"no thinking", `\"gemma3:270m\" does not support thinking`, 400, "think"},
+		{"no such thinking", `think value \"false\" is not supported for this model`, 400, "think"},
+		{"schema of an old server", "json: cannot unmarshal object into Go struct field ChatRequest.format of type string", 400, "format"},
+		{"schema that is none", `invalid format: expected \"json\" or a JSON schema`, 400, "format"},
+		{"grammar", "failed to load model vocabulary required for format", 500, "format"},
+		{"strict server", "unknown field 'truncate'", 400, "truncate"},
+		{"temperature", "temperature is not supported by this model", 400, "temperature"},
+
+		{"out of range", "temperature must be between 0 and 2", 400, ""},
+		{"picture format", "unsupported image format", 400, ""},
+		{"too long", "the input length exceeds the context length", 400, ""},
+		{"crash", "llama runner process has terminated: exit status 2", 500, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var bodies []map[string]json.RawMessage
+			m := client(t, ollama.Options{}, func(w http.ResponseWriter, r *http.Request) {
+				var body, options map[string]json.RawMessage
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Error(err)
+				}
+				if err := json.Unmarshal(body["options"], &options); err != nil {
+					t.Error(err)
+				}
+				for name, value := range options {
+					body[name] = value
+				}
+				bodies = append(bodies, body)
+				if _, sent := body[c.want]; sent || c.want == "" {
+					w.WriteHeader(c.status)
+					fmt.Fprintf(w, `{"error":"%s"}`, c.message)
+					return
+				}
+				fmt.Fprint(w, up)
+			})
+			req := &llm.Request{
+				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(0)},
+			}
+			_, err := m.Generate(t.Context(), req)
+			if c.want == "" {
+				if len(bodies) != 1 || err == nil {
+					t.Fatalf("%d requests, %v", len(bodies), err)
+				}
+				return
+			}
+			if err != nil || len(bodies) != 2 {
+				t.Fatalf("%d requests, %v", len(bodies), err)
+			}
+			if _, err := m.Generate(t.Context(), req); err != nil || len(bodies) != 3 {
+				t.Errorf("asked again: %d requests, %v", len(bodies), err)
+			}
+			for _, param := range []string{"temperature", "top_p", "num_predict", "format", "think", "truncate", "shift", "num_ctx"} {
+				if _, sent := bodies[2][param]; sent == (param == c.want) {
+					t.Errorf("%s sent: %v", param, sent)
+				}
+			}
+			d, _ := llm.Describe(m)
+			if len(d.Changes) != 1 || d.Changes[0].Param != c.want || d.Changes[0].Words == "" {
+				t.Errorf("described as %+v", d.Changes)
+			}
+		})
+	}
+}
