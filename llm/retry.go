@@ -132,17 +132,11 @@ func (o *RetryOptions) wait(attempts int, asked time.Duration) time.Duration {
 // quitKey is the context key of WithQuit.
 type quitKey struct{}
 
-// quit is what WithQuit puts into a context.
-type quit struct {
-	when <-chan struct{}
-	err  error
-}
-
-// WithQuit returns a context under which waits between attempts end with err
-// when the channel is closed, while a call that is under way goes on: its answer
-// may be paid for.
-func WithQuit(ctx context.Context, when <-chan struct{}, err error) context.Context {
-	return context.WithValue(ctx, quitKey{}, quit{when, err})
+// WithQuit returns a context under which waits between attempts end when quit
+// does, with its cause, while a call that is under way goes on: its answer may
+// be paid for.
+func WithQuit(ctx, quit context.Context) context.Context {
+	return context.WithValue(ctx, quitKey{}, quit)
 }
 
 // sleep waits by the machine's clock.
@@ -150,14 +144,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
-	q, _ := ctx.Value(quitKey{}).(quit)
+	quit, ok := ctx.Value(quitKey{}).(context.Context)
+	if !ok {
+		quit = context.Background() // never
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
-	case <-q.when:
-		return q.err
+	case <-quit.Done():
+		return context.Cause(quit)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

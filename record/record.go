@@ -370,4 +370,33 @@ type ModelInfo struct {
 	Name    string `json:"name"`
 	Control bool   `json:"control"`
 	Note    string `json:"note,omitempty"`
+
+	Endpoints    []string       `json:"endpoints,omitempty"`     // where it was asked, in order of first use
+	Settings     *ModelSettings `json:"settings,omitempty"`      // nil where nothing but the study's parameters was asked
+	Changes      []ParamChange  `json:"changes,omitempty"`       // what its server made us change of them
+	ServerModels []string       `json:"server_models,omitempty"` // the names that its server reported, in order of first use
+}
+
+// ModelSettings are what was asked of a model's calls beside the study's
+// parameters.
+type ModelSettings struct {
+	Detail    string          `json:"detail,omitempty"`     // of pictures; empty leaves it to the provider
+	NoSchema  bool            `json:"no_schema,omitempty"`  // no output that follows a schema was asked for
+	ExtraBody json.RawMessage `json:"extra_body,omitempty"` // added to each request
+	Headers   []string        `json:"headers,omitempty"`    // names of headers that were added; never their values
+}
+
+// A ParamChange is a parameter that a server refused to take.
+type ParamChange struct {
+	Param   string `json:"param"`             // its name on the wire, such as "temperature"
+	Instead string `json:"instead,omitempty"` // the name it was sent under since; empty when it was left out
+	Words   string `json:"words,omitempty"`   // the server's own
+}
+
+// String says it in words: "temperature was left out".
+func (c ParamChange) String() string {
+	if c.Instead != "" {
+		return fmt.Sprintf("%s was sent as %s", c.Param, c.Instead)
+	}
+	return c.Param + " was left out"
 }

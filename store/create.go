@@ -94,7 +94,7 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 		return nil, err
 	}
 	w = startWriter(s, outline, opts)
-	w.dir, w.lock = dir, lock
+	w.dir, w.lock, w.manifest = dir, lock, m
 	return w, nil
 }
 

@@ -27,15 +27,43 @@ func parseManifest(text []byte) (m record.Manifest, err error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, err
 	}
-	if len(m.Study) == 0 {
-		return m, nil
+	// Without the indentation that the file gave them.
+	compact := func(raw *json.RawMessage) error {
+		if len(*raw) == 0 {
+			return nil
+		}
+		var b bytes.Buffer
+		if err := json.Compact(&b, *raw); err != nil {
+			return err
+		}
+		*raw = b.Bytes()
+		return nil
 	}
-	var study bytes.Buffer // without the indentation that the file gave it
-	if err := json.Compact(&study, m.Study); err != nil {
+	if err := compact(&m.Study); err != nil {
 		return m, err
 	}
-	m.Study = study.Bytes()
+	for i := range m.Models {
+		if s := m.Models[i].Settings; s != nil {
+			if err := compact(&s.ExtraBody); err != nil {
+				return m, err
+			}
+		}
+	}
 	return m, nil
+}
+
+// renewManifest makes manifest.json what the database says, where a kill came
+// between the two.
+func renewManifest(dir string, m record.Manifest) error {
+	text, err := manifestJSON(m)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ManifestName)
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text) {
+		return nil
+	}
+	return explain(path, writeAtomically(path, text))
 }
 
 // writeAtomically writes a file so that at any moment either nothing or the

@@ -99,6 +99,10 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 			return nil, errors.Join(err, run.Close())
 		}
 	}
+	found := run.Manifest()
+	if err := renewManifest(dir, found); err != nil {
+		return nil, errors.Join(err, run.Close())
+	}
 	outline, ended, begun, err := run.standing()
 	if err := errors.Join(err, run.Close()); err != nil {
 		return nil, err
@@ -109,7 +113,7 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 	}
 	copy(s.ended, ended)
 	w = startWriter(s, outline, opts)
-	w.dir, w.lock, w.ended, w.begun = dir, lock, ended, begun
+	w.dir, w.lock, w.manifest, w.ended, w.begun = dir, lock, found, ended, begun
 	return w, nil
 }
 

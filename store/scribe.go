@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -18,6 +19,7 @@ type scribe struct {
 
 	begin, commit, rollback   *sql.Stmt
 	insertCalls, insertResult *sql.Stmt
+	updateManifest            *sql.Stmt
 	blobs                     *blobWriter
 
 	begun   bool               // a transaction is open
@@ -27,6 +29,8 @@ type scribe struct {
 	spare   []*openTrial       // to be used again
 	coder   *coder
 	packed  []byte
+
+	manifest []byte // a new one in the open transaction, for manifest.json
 }
 
 // An openTrial is what the scribe knows of a trial that is under way.
@@ -47,6 +51,7 @@ func newScribe(path string, trials int, opts Options) (*scribe, error) {
 		prepared{&s.commit, "COMMIT"},
 		prepared{&s.rollback, "ROLLBACK"},
 		prepared{&s.insertCalls, "INSERT INTO calls(trial, count, packed, data) VALUES (?, ?, ?, ?)"},
+		prepared{&s.updateManifest, "UPDATE meta SET value = ? WHERE name = 'manifest'"},
 		prepared{&s.insertResult, "INSERT INTO results(trial, outcome, packed, record) VALUES (?, ?, ?, ?)"},
 	)
 	if err == nil && opts.Sync {
@@ -84,7 +89,7 @@ func (s *scribe) work(queue <-chan message, opts Options, report func(error)) {
 		commit := false
 		select {
 		case m, open = <-queue:
-			if failure == nil && (m.call != nil || m.trial != nil) {
+			if failure == nil && (m.call != nil || m.trial != nil || m.manifest != nil) {
 				if !s.begun {
 					due = time.After(opts.CommitAfter)
 				}
@@ -136,6 +141,11 @@ func (s *scribe) write(m message) error {
 		s.begun = true
 	}
 	s.written++
+	if m.manifest != nil {
+		s.manifest = m.manifest
+		_, err := s.updateManifest.Exec(m.manifest)
+		return err
+	}
 	if s.ended[m.ordinal] {
 		return fmt.Errorf("trial %s was recorded again after its end", m.key())
 	}
@@ -180,7 +190,12 @@ func (s *scribe) end() error {
 		return err
 	}
 	s.begun, s.written = false, 0
-	return nil
+	if s.manifest == nil {
+		return nil
+	}
+	text := s.manifest
+	s.manifest = nil
+	return writeAtomically(filepath.Join(filepath.Dir(s.db.path), ManifestName), text)
 }
 
 // addCall keeps a call for its trial's next row, and its texts and pictures,

@@ -70,6 +70,9 @@ type Writer struct {
 	dir  string
 	lock *flock.Flock
 
+	manifestMu sync.Mutex
+	manifest   record.Manifest
+
 	// Of a resumed run: what had happened before.
 	ended  []bool          // by ordinal
 	begun  map[string]bool // trials that have calls and no end; not changed
@@ -77,14 +80,15 @@ type Writer struct {
 	past   map[string]map[string]*record.Call // their calls, by trial and slot
 }
 
-// A message is what one method hands to the scribe: a call, a trial's end, and
-// in any case the wish to hear when it is committed.
+// A message is what one method hands to the scribe: a call, a trial's end or a
+// new manifest, and in any case the wish to hear when it is committed.
 type message struct {
-	ordinal int
-	call    *record.Call
-	sums    callSums
-	trial   *ended
-	flushed chan error
+	ordinal  int
+	call     *record.Call
+	sums     callSums
+	trial    *ended
+	manifest []byte
+	flushed  chan error
 }
 
 // callSums are computed by the caller, which has more cores than the scribe.
@@ -186,6 +190,19 @@ func (w *Writer) Trial(ctx context.Context, t *record.Trial) error {
 	w.coders.Put(c)
 	w.forget(t.Key)
 	return w.hand(ctx, message{ordinal: ordinal, trial: e})
+}
+
+// Models replaces what the manifest says of the run's models, by what has shown
+// since. It is committed before any call that is handed over later.
+func (w *Writer) Models(ctx context.Context, models []record.ModelInfo) error {
+	w.manifestMu.Lock() // so that the latest stays
+	defer w.manifestMu.Unlock()
+	w.manifest.Models = models
+	text, err := manifestJSON(w.manifest)
+	if err != nil {
+		return err
+	}
+	return w.hand(ctx, message{manifest: text})
 }
 
 // Flush waits until everything handed over before is committed.

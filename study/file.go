@@ -120,6 +120,8 @@ var settings = map[string]setter{
 	"temperature":     func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.Temperature = &v },
 	"top_p":           func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.TopP = &v },
 	"max_tokens":      func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.MaxTokens = &v },
+	"thinking":        func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.Thinking = &v },
+	"logprobs":        func(r *fileReader, s *Study, n ast.Node) { s.Params.Logprobs = r.boolean(n) },
 	"again":           func(r *fileReader, s *Study, n ast.Node) { s.Again = r.boolean(n) },
 	"view_radius":     func(r *fileReader, s *Study, n ast.Node) { s.ViewRadius = r.integer(n) },
 	"strict_schedule": func(r *fileReader, s *Study, n ast.Node) { s.Strict = r.boolean(n) },

@@ -46,8 +46,18 @@ type Options struct {
 	// Prompts are the prompt files; nil for those that ship.
 	Prompts Prompts
 	// Concurrency is how many trials are in progress at once; 0 stands for 1.
-	// No result depends on it.
-	Concurrency int
+	// The trials of each paid model have a queue of their own, with as many in
+	// progress as PaidConcurrency says; 0 stands for Concurrency. No result
+	// depends on either.
+	Concurrency     int
+	PaidConcurrency int
+	// MaxErrors gives a model up once so many of its trials have failed one
+	// after another, with none finished in between; 0 never does. The others go
+	// on.
+	MaxErrors int
+	// GaveUp is told of a model that is given up, at that moment; nil for
+	// nobody.
+	GaveUp func(GivenUp)
 	// Now tells the time, for latencies only; nil for the machine's clock.
 	Now func() time.Time
 }
@@ -60,12 +70,15 @@ type Summary struct {
 	Planned, Finished, Failed int   // Finished and Failed by this run of the program
 	Before                    int   // trials that had ended before
 	FirstError                error // of the failed trials, in plan order; nil when none failed
+	GivenUp                   []GivenUp
 }
 
 // Run makes the study's trials in the order of its plan. A trial that fails is
 // recorded as failed and sinks no other; an error that every further call of a
 // model would meet too (a refused credential, an exhausted quota, an unknown
-// model), a failing recorder, and the end of ctx stop the run.
+// model), a failing recorder, and the end of ctx stop the run. A model that was
+// given up (Options.MaxErrors) does not: its trials that were not begun, or not
+// ended, are left for later.
 func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 	if err := s.Check(); err != nil {
 		return Summary{}, err
@@ -78,68 +91,65 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 	over := make(chan struct{})
 	defer close(over)
 	go r.halter.watch(over)
-	next := make(chan planned)
-	var workers sync.WaitGroup
-	workers.Go(func() {
-		defer close(next)
-		if err := r.feed(ctx, next, opts.Ended, &sum); err != nil {
-			r.halter.halt(err)
+	var (
+		running     sync.WaitGroup
+		mu          sync.Mutex
+		firstFailed = sum.Planned
+	)
+	note := func(ordinal int, failure error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failure == nil {
+			sum.Finished++
+			return
 		}
-	})
-	var mu sync.Mutex
-	firstFailed := sum.Planned
-	for range max(1, opts.Concurrency) {
-		workers.Go(func() {
-			for t := range next {
-				failure, err := r.trial(ctx, &t.Trial)
-				if err != nil {
-					r.halter.halt(err)
-					return
-				}
-				mu.Lock()
-				switch {
-				case failure == nil:
-					sum.Finished++
-				default:
-					sum.Failed++
-					if t.ordinal < firstFailed {
-						firstFailed, sum.FirstError = t.ordinal, failure
+		sum.Failed++
+		if ordinal < firstFailed {
+			firstFailed, sum.FirstError = ordinal, failure
+		}
+	}
+	for _, q := range queues(s, opts.Paid) {
+		next := make(chan planned)
+		running.Go(func() {
+			defer close(next)
+			before, err := r.feed(ctx, &q, next, opts.Ended)
+			if err != nil {
+				r.halter.halt(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sum.Before += before
+		})
+		for range r.workers(&q, &opts) {
+			running.Go(func() {
+				for t := range next {
+					failure, err := r.trial(ctx, &t.Trial)
+					switch {
+					case errors.Is(err, errGivenUp):
+						continue // it was under way, and is left for later
+					case err != nil:
+						r.halter.halt(err)
+						return
+					}
+					note(t.ordinal, failure)
+					if gaveUp := r.patience[t.Model].note(failure); gaveUp != nil && opts.GaveUp != nil {
+						opts.GaveUp(*gaveUp)
 					}
 				}
-				mu.Unlock()
-			}
-		})
+			})
+		}
 	}
-	workers.Wait()
+	running.Wait()
+	sum.GivenUp = r.givenUp()
 	return sum, r.halter.cause
 }
 
-// A planned trial has its place in the plan.
-type planned struct {
-	ordinal int
-	Trial
-}
-
-// feed hands out the trials that are to be made, in the plan's order.
-func (r *runner) feed(ctx context.Context, next chan<- planned, ended func(string) bool, sum *Summary) error {
-	i := 0
-	for t := range r.study.Plan() {
-		if ended != nil && ended(t.Key) {
-			sum.Before++
-		} else {
-			select {
-			case next <- planned{i, t}:
-			case <-r.halter.asked:
-				return ErrStopped
-			case <-r.halter.halted:
-				return nil // the cause is known
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		i++
+// workers is how many trials of a queue are in progress at once.
+func (r *runner) workers(q *queue, opts *Options) int {
+	if opts.PaidConcurrency > 0 && opts.Paid[q.plan.Models[0]] {
+		return opts.PaidConcurrency
 	}
-	return nil
+	return max(1, opts.Concurrency)
 }
 
 // A halter ends a run without cancelling the calls under way: what they answer
@@ -147,9 +157,16 @@ func (r *runner) feed(ctx context.Context, next chan<- planned, ended func(strin
 type halter struct {
 	asked  <-chan struct{} // closed by whoever wants the run to stop
 	halted chan struct{}   // closed at the first error that ends the run
-	quit   chan struct{}   // closed after either, for waits between calls
+	quit   context.Context // ends after either, for waits between calls
+	end    context.CancelCauseFunc
 	once   sync.Once
 	cause  error // that error; read after the workers have ended
+}
+
+func newHalter(asked <-chan struct{}) *halter {
+	h := &halter{asked: asked, halted: make(chan struct{})}
+	h.quit, h.end = context.WithCancelCause(context.Background())
+	return h
 }
 
 func (h *halter) halt(err error) {
@@ -159,13 +176,13 @@ func (h *halter) halt(err error) {
 	})
 }
 
-// watch closes quit when the run is to end, and returns when over is closed.
+// watch ends quit when the run is to end, and returns when over is closed.
 func (h *halter) watch(over <-chan struct{}) {
 	select {
 	case <-h.asked:
-		close(h.quit)
+		h.end(ErrStopped)
 	case <-h.halted:
-		close(h.quit)
+		h.end(ErrStopped)
 	case <-over:
 	}
 }
@@ -182,17 +199,22 @@ func (h *halter) stopping() bool {
 	}
 }
 
-// stoppable is a model that starts no call once the run is to end.
+// stoppable is a model that starts no call once the run is to end, or once it
+// is given up itself.
 type stoppable struct {
 	llm.Model
-	halter *halter
+	halter   *halter
+	patience *patience
 }
 
 func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
 	if m.halter.stopping() {
 		return nil, ErrStopped
 	}
-	return m.Model.Generate(llm.WithQuit(ctx, m.halter.quit, ErrStopped), req)
+	if m.patience.over() {
+		return nil, errGivenUp
+	}
+	return m.Model.Generate(llm.WithQuit(ctx, m.patience.quit), req)
 }
 
 // journal is a recorder as the calls of one model see it.
@@ -215,7 +237,8 @@ type runner struct {
 	recorder   Recorder
 	worlds     *worlds
 	halter     *halter
-	introduce  map[string]string // framing → the sentence that introduces the memory
+	patience   map[string]*patience // by model
+	introduce  map[string]string    // framing → the sentence that introduces the memory
 	auditors   map[auditorKey]*audit.Auditor
 	navigators map[navigatorKey]*navigate.Navigator
 }
@@ -238,12 +261,17 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 	r := &runner{
 		study:      s,
 		recorder:   opts.Recorder,
-		halter:     &halter{asked: opts.Stop, halted: make(chan struct{}), quit: make(chan struct{})},
-		worlds:     newWorlds(s, max(1, opts.Concurrency)),
+		halter:     newHalter(opts.Stop),
+		patience:   map[string]*patience{},
 		introduce:  map[string]string{},
 		auditors:   map[auditorKey]*audit.Auditor{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
 	}
+	workers := 0
+	for _, q := range queues(s, opts.Paid) {
+		workers += r.workers(&q, &opts)
+	}
+	r.worlds = newWorlds(s, workers)
 	for _, f := range s.Framings {
 		r.introduce[f] = opts.Prompts[framingFile(f)]
 	}
@@ -252,7 +280,8 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 		if model == nil {
 			return nil, fmt.Errorf("study: no model for %s", name)
 		}
-		model = llm.Journaled(&stoppable{model, r.halter}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
+		r.patience[name] = newPatience(name, opts.MaxErrors, r.halter.quit)
+		model = llm.Journaled(&stoppable{model, r.halter, r.patience[name]}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
 		if err := r.prepare(name, model, opts.Prompts); err != nil {
 			return nil, err
 		}
@@ -348,6 +377,8 @@ func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
 		switch {
 		case errors.Is(failure, ErrStopped):
 			return nil, ErrStopped
+		case errors.Is(failure, errGivenUp):
+			return nil, errGivenUp
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case llm.KindOf(failure).Fatal(), errors.Is(failure, llm.ErrJournal), errors.Is(failure, llm.ErrChanged):

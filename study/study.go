@@ -157,6 +157,9 @@ func (s *Study) Check() error {
 	if p := s.Params; p.MaxTokens != nil && *p.MaxTokens < 1 {
 		fail("max_tokens %d: at least one is needed", *p.MaxTokens)
 	}
+	if p := s.Params; p.Thinking != nil && *p.Thinking < 0 {
+		fail("thinking %d: a budget of tokens must not be negative; 0 asks for none", *p.Thinking)
+	}
 	if s.Detection == nil && s.Navigation == nil {
 		fail("no task; there are detect and navigate")
 	}

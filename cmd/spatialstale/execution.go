@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -22,7 +23,7 @@ import (
 
 // executionFlags say how a study is run; no result depends on them.
 type executionFlags struct {
-	Concurrency *int   `placeholder:"N" help:"Trials in progress at once; as many as there are processors unless given. No result depends on it."`
+	Concurrency *int   `placeholder:"N" help:"Trials in progress at once: of each model with a server, 16 unless given; of the controls together, as many as there are processors. No result depends on it."`
 	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
 	Prices      string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	JSON        bool   `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
@@ -36,47 +37,69 @@ func (f *executionFlags) Validate() error {
 	return nil
 }
 
-func (f *executionFlags) concurrency() int {
+// wiredConcurrency is how many trials of a model with a server are in progress
+// at once unless a flag says otherwise: they wait, and cost no processor.
+const wiredConcurrency = 16
+
+// concurrency is how many trials are in progress at once: of the controls
+// together, and of each model with a server.
+func (f *executionFlags) concurrency() (controls, wired int) {
 	if f.Concurrency != nil {
-		return *f.Concurrency
+		return *f.Concurrency, *f.Concurrency
 	}
-	return runtime.GOMAXPROCS(0)
+	return runtime.GOMAXPROCS(0), wiredConcurrency
 }
 
 // An execution is a run of a study into a folder, its first or a later one.
 type execution struct {
-	env     *env
-	flags   *executionFlags
-	study   *study.Study
-	models  map[string]llm.Model
-	infos   []record.ModelInfo
-	prompts study.Prompts
-	dir     string
-	prices  *price.List
-	tally   atomic.Pointer[tally] // once the run has begun
+	env       *env
+	flags     *executionFlags
+	asking    *modelFlags
+	study     *study.Study
+	models    map[string]llm.Model
+	effective effective
+	prompts   study.Prompts
+	dir       string
+	prices    *price.List
+	tally     atomic.Pointer[tally] // once the run has begun
 }
 
-// open reads the prices and makes the study's models ready.
-func (x *execution) open() (err error) {
+// open reads the prices and makes the study's models ready. A run that goes on
+// says what its models were asked so far.
+func (x *execution) open(run []record.ModelInfo) (err error) {
 	x.prices = price.Shipped()
 	if x.flags.Prices != "" {
 		if x.prices, err = price.Read(x.flags.Prices); err != nil {
 			return err
 		}
 	}
-	o := opener{getenv: os.Getenv, waits: func(w llm.Wait) {
+	x.effective.say = x.notice
+	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, watch: &x.effective, waits: func(w llm.Wait) {
 		if t := x.tally.Load(); t != nil {
-			t.retried(w.Err.Model)
+			t.waits(w)
 		}
 	}}
-	x.models, x.infos, err = o.open(x.study)
+	for _, m := range run {
+		o.run[m.Name] = m
+	}
+	x.models, err = o.open(x.study)
 	return err
+}
+
+// notice tells the person something at once, in its place in the progress once
+// there is one.
+func (x *execution) notice(line string) {
+	if t := x.tally.Load(); t != nil {
+		t.notice(line)
+		return
+	}
+	x.say("%s\n", line)
 }
 
 // paid returns the models whose answers are paid for: all but the controls.
 func (x *execution) paid() map[string]bool {
 	var paid map[string]bool
-	for _, m := range x.infos {
+	for _, m := range x.effective.models() {
 		if !m.Control {
 			if paid == nil {
 				paid = map[string]bool{}
@@ -98,7 +121,7 @@ func (x *execution) manifest(instances []record.Instance) (record.Manifest, erro
 		Go:        runtime.Version(),
 		Created:   x.env.now().UTC(),
 		Study:     config,
-		Models:    x.infos,
+		Models:    x.effective.models(),
 		Prompts:   x.prompts.Sums(),
 		Instances: map[string]string{},
 	}
@@ -122,8 +145,13 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.recall(t); err != nil {
 		return errors.Join(err, w.Close())
 	}
+	x.effective.write = func(models []record.ModelInfo) error { return w.Models(context.WithoutCancel(x.env.ctx), models) }
+	if err := x.effective.write(x.effective.models()); err != nil {
+		return errors.Join(err, w.Close())
+	}
 	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
+	controls, wired := x.flags.concurrency()
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
 		Models:      x.models,
 		Paid:        x.paid(),
@@ -131,8 +159,14 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		Ended:       w.Ended,
 		Stop:        x.env.stop,
 		Prompts:     x.prompts,
-		Concurrency: x.flags.concurrency(),
+		Concurrency: controls,
 		Now:         x.env.now,
+
+		PaidConcurrency: wired,
+		MaxErrors:       x.asking.MaxErrors,
+		GaveUp: func(g study.GivenUp) {
+			t.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
+		},
 	})
 	stopProgress()
 	closeErr := w.Close()
@@ -151,6 +185,8 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	switch {
 	case stopped:
 		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, sum.Planned, x.dir)}
+	case len(sum.GivenUp) > 0:
+		return stoppedError{x.gaveUp(sum, done)}
 	case t.all.failed > 0:
 		err := x.failed(t.all.failed, sum.Planned)
 		if sum.FirstError != nil {
@@ -197,6 +233,16 @@ func (x *execution) again() error {
 // failed is the error of a run some of whose trials failed.
 func (x *execution) failed(n, planned int) error {
 	return fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", n, planned, x.dir)
+}
+
+// gaveUp is the error of a run that has given up at least one of its models.
+func (x *execution) gaveUp(sum study.Summary, done int) error {
+	var lines []string
+	for _, g := range sum.GivenUp {
+		lines = append(lines, fmt.Sprintf("%s was given up after %d failed trials in a row; the last: %v", g.Model, g.Failed, g.Err))
+	}
+	return fmt.Errorf("%s\n%d of %d trials ended, %d of them failed; when the cause is mended, go on with: spatialstale resume %s --retry-errors",
+		strings.Join(lines, "\n"), done, sum.Planned, sum.Failed, x.dir)
 }
 
 // brokenOff is the error of a run that could not go on. What the folder holds is

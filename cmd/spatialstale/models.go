@@ -30,42 +30,65 @@ func providers() *provider.Registry {
 
 // An opener makes models ready for calls.
 type opener struct {
+	flags  *modelFlags
+	run    map[string]record.ModelInfo // what the models of a run that goes on were asked; nil for a new run
+	waits  func(llm.Wait)              // is told of each wait before a call is tried again; nil for nobody
+	watch  *effective                  // learns what comes of the calls
 	getenv func(string) string
-	waits  func(llm.Wait) // is told of each wait before a call is tried again; nil for nobody
 }
 
 // open makes the study's models ready and gives each its canonical name.
-func (o opener) open(s *study.Study) (map[string]llm.Model, []record.ModelInfo, error) {
+func (o *opener) open(s *study.Study) (map[string]llm.Model, error) {
 	if err := nameModels(s); err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	var err error
+	if o.getenv, err = o.flags.environment(); err != nil {
+		return nil, err
 	}
 	models := map[string]llm.Model{}
-	var infos []record.ModelInfo
-	known := providers()
 	for _, name := range s.Models {
-		if strings.HasPrefix(name, reference.Prefix) {
-			c, err := reference.New(name)
-			if err != nil {
-				return nil, nil, usageError{err}
-			}
-			models[name] = c
-			infos = append(infos, record.ModelInfo{Name: name, Control: true, Note: "a built-in control, no language or vision model"})
-			continue
+		if models[name], err = o.openOne(name, s.Models); err != nil {
+			return nil, err
 		}
-		m, err := known.Open(name, provider.Env{Getenv: o.getenv, Settings: provider.Settings{NameCalls: o.getenv(nameCallsVar) != ""}})
-		if err != nil {
-			return nil, nil, err
-		}
-		info := record.ModelInfo{Name: name}
-		if d, ok := llm.Describe(m); ok {
-			info.Note = "at " + d.Endpoint
-		}
-		// A call that waits before it is tried again leaves its place in flight
-		// to another.
-		models[name] = llm.Retry(llm.Limit(m, llm.LimitOptions{Model: name}), llm.RetryOptions{Notify: o.waits})
-		infos = append(infos, info)
 	}
-	return models, infos, nil
+	return models, nil
+}
+
+func (o *opener) openOne(name string, models []string) (llm.Model, error) {
+	limits, err := o.flags.limits(name, models)
+	if err != nil {
+		return nil, err
+	}
+	settings, asked, err := o.flags.settings(name, models)
+	if err != nil {
+		return nil, err
+	}
+	if isControl(name) {
+		c, err := reference.New(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		o.watch.add(record.ModelInfo{Name: name, Control: true, Note: "a built-in control, no language or vision model"}, nil)
+		return c, nil
+	}
+	info := record.ModelInfo{Name: name, Settings: asked}
+	if before, ok := o.run[name]; ok {
+		if info.Settings, err = keep(name, before.Settings, asked, &settings); err != nil {
+			return nil, err
+		}
+		info.Endpoints, info.Changes, info.ServerModels = before.Endpoints, before.Changes, before.ServerModels
+	}
+	settings.NameCalls = o.getenv(nameCallsVar) != ""
+	settings.Deadlines = o.flags.deadlines()
+	m, err := providers().Open(name, provider.Env{Getenv: o.getenv, Settings: settings})
+	if err != nil {
+		return nil, err
+	}
+	m = o.watch.add(info, m)
+	// A call that waits before it is tried again leaves its place in flight to
+	// another.
+	return llm.Retry(llm.Limit(m, limits), llm.RetryOptions{Attempts: o.flags.MaxRetries + 1, Notify: o.waits}), nil
 }
 
 // nameModels gives each of the study's models its canonical name. It wants no
@@ -73,7 +96,7 @@ func (o opener) open(s *study.Study) (map[string]llm.Model, []record.ModelInfo, 
 func nameModels(s *study.Study) error {
 	known := providers()
 	for i, name := range s.Models {
-		if strings.HasPrefix(name, reference.Prefix) {
+		if isControl(name) {
 			c, err := reference.New(name)
 			if err != nil {
 				return usageError{err}

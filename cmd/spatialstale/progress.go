@@ -14,15 +14,17 @@ import (
 // A display shows how far a run is. What it cannot write it leaves out: a run
 // outlives its terminal.
 type display interface {
+	notice(line string) // something that happened
 	show(all standing, models []standing, took time.Duration)
 	end(all standing, models []standing, took time.Duration)
 }
 
 // How often a display is refreshed.
 const (
-	barsEvery  = 200 * time.Millisecond
-	linesEvery = 5 * time.Second
-	eventEvery = time.Second
+	barsEvery    = 200 * time.Millisecond
+	linesEvery   = 5 * time.Second
+	eventEvery   = time.Second
+	noticesEvery = 100 * time.Millisecond
 )
 
 // showProgress writes how far the run is until the returned function is called,
@@ -41,14 +43,23 @@ func (t *tally) showProgress(w io.Writer, asJSON bool) (stop func()) {
 	quit, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		tick := time.NewTicker(every)
+		tick, news := time.NewTicker(every), time.NewTicker(noticesEvery)
 		defer tick.Stop()
+		defer news.Stop()
+		tell := func() {
+			for _, line := range t.takeNotices() {
+				d.notice(line)
+			}
+		}
 		d.show(t.standings())
 		for {
 			select {
+			case <-news.C:
+				tell()
 			case <-tick.C:
 				d.show(t.standings())
 			case <-quit:
+				tell()
 				d.end(t.standings())
 				return
 			}
@@ -91,6 +102,9 @@ func (s *standing) words(took time.Duration) string {
 	if s.retries > 0 {
 		parts = append(parts, fmt.Sprintf("%d retried", s.retries))
 	}
+	if words := s.waiting.String(); words != "" {
+		parts = append(parts, words)
+	}
 	if s.input+s.output > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", short(s.input), short(s.output)))
 	}
@@ -129,6 +143,8 @@ func short(n int) string {
 
 // lineDisplay writes a line now and then.
 type lineDisplay struct{ w io.Writer }
+
+func (d *lineDisplay) notice(line string) { fmt.Fprintln(d.w, line) }
 
 func (d *lineDisplay) show(all standing, models []standing, took time.Duration) {
 	if took >= linesEvery {
@@ -175,6 +191,9 @@ func newBars(w io.Writer, models []string) *bars {
 	return b
 }
 
+// notice writes above the bars.
+func (b *bars) notice(line string) { fmt.Fprintln(b.progress, line) }
+
 // shortModel is a model's name without its parameters.
 func shortModel(name string) string {
 	name, _, more := strings.Cut(name, "?")
@@ -214,6 +233,19 @@ type eventDisplay struct {
 	models []string
 }
 
+// A noticeEvent is a line of --json for something that happened: a server that
+// refuses a parameter, calls that wait, a model that is given up.
+type noticeEvent struct {
+	Event string `json:"event"` // "notice"
+	Text  string `json:"text"`
+}
+
+func (d *eventDisplay) notice(line string) {
+	enc := json.NewEncoder(d.w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(noticeEvent{"notice", line}) // as below
+}
+
 // A progressEvent is one line of --json.
 type progressEvent struct {
 	Event         string   `json:"event"` // "progress" or "end"
@@ -223,6 +255,9 @@ type progressEvent struct {
 	Failed        int      `json:"failed"`
 	Calls         int      `json:"calls"`
 	Retries       int      `json:"retries"`
+	Waiting       int      `json:"waiting"`      // calls that wait to be tried again
+	WaitSeconds   *float64 `json:"wait_seconds"` // until the first of them is; null when none waits
+	WaitReason    string   `json:"wait_reason"`  // "rate-limit", "server", "timeout", …; empty when none waits
 	InputTokens   *int     `json:"input_tokens"` // null where no server has said any
 	OutputTokens  *int     `json:"output_tokens"`
 	USD           *float64 `json:"usd"` // of the calls made now; null while any of them has no known price
@@ -245,8 +280,12 @@ func (d *eventDisplay) write(event string, models []standing, took time.Duration
 	for i := range models {
 		s := &models[i]
 		e := progressEvent{
-			Event: event, Model: d.models[i], Total: s.total, Done: s.done, Failed: s.failed, Calls: s.calls, Retries: s.retries,
+			Event: event, Model: d.models[i], Total: s.total, Done: s.done, Failed: s.failed, Calls: s.calls, Retries: s.retries, Waiting: s.waiting.calls,
 			InputTokens: known(s.input), OutputTokens: known(s.output), TrialsASecond: s.rate(took), Seconds: took.Seconds(),
+		}
+		if s.waiting.calls > 0 {
+			seconds := s.waiting.next.Seconds()
+			e.WaitSeconds, e.WaitReason = &seconds, string(s.waiting.why)
 		}
 		if s.unknown == 0 {
 			e.USD = &s.usd

@@ -13,12 +13,19 @@ import (
 )
 
 type resumeCmd struct {
-	Dir string `arg:"" name:"run" help:"Run folder."`
-	executionFlags
+	Dir         string   `arg:"" name:"run" help:"Run folder."`
 	Add         []string `sep:"none" placeholder:"KEY=VALUE" help:"Make the run larger: a setting as in a study file, such as seeds=100, models=[ref/reader, ref/messy] or navigation.episodes=8. All that the run has must stay."`
 	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Check that the run has this setting; one that differs is refused."`
 	Prompts     string   `placeholder:"DIR" help:"The folder of prompt files that the run was made with, if it was made with one."`
 	RetryErrors bool     `help:"Make failed trials again; their finished calls are kept."`
+
+	executionFlags `group:"How the study is run:"`
+	modelFlags     `group:"How models are reached (docs/models.md):"`
+}
+
+// Validate is called when the command line has been read.
+func (c *resumeCmd) Validate() error {
+	return errors.Join(c.executionFlags.Validate(), c.modelFlags.Validate())
 }
 
 // Run goes on with a run: finished trials are kept, and an unfinished one is
@@ -38,7 +45,7 @@ func (c *resumeCmd) Run(e *env) error {
 	if err := c.checkSettings(s); err != nil {
 		return usageError{err}
 	}
-	x := execution{env: e, flags: &c.executionFlags, study: s, prompts: study.DefaultPrompts(), dir: c.Dir}
+	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts(), dir: c.Dir}
 	if c.Prompts != "" {
 		if x.prompts, err = study.ReadPrompts(c.Prompts); err != nil {
 			return err
@@ -57,7 +64,7 @@ func (c *resumeCmd) Run(e *env) error {
 			return usageError{err}
 		}
 	}
-	if err := x.open(); err != nil {
+	if err := x.open(manifest.Models); err != nil {
 		return err
 	}
 	how.Sync = x.paid() != nil

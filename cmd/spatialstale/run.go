@@ -12,10 +12,16 @@ import (
 
 type runCmd struct {
 	studyFlags
-	executionFlags
-	Dataset string `placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
-	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
-	Out     string `placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
+	executionFlags `group:"How the study is run:"`
+	Dataset        string `group:"How the study is run:" placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
+	Prompts        string `group:"How the study is run:" placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
+	Out            string `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
+	modelFlags     `group:"How models are reached (docs/models.md):"`
+}
+
+// Validate is called when the command line has been read.
+func (c *runCmd) Validate() error {
+	return errors.Join(c.executionFlags.Validate(), c.modelFlags.Validate())
 }
 
 // Run makes the run folder, runs the study and prints its tables.
@@ -30,8 +36,8 @@ func (c *runCmd) Run(e *env) error {
 			return err
 		}
 	}
-	x := execution{env: e, flags: &c.executionFlags, study: s, prompts: study.DefaultPrompts()}
-	if err := x.open(); err != nil {
+	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts()}
+	if err := x.open(nil); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's

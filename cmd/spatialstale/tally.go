@@ -26,6 +26,8 @@ type tally struct {
 	order     []string // of the models
 	paid      map[string]bool
 	prices    *price.List
+	pending   map[string]*pendingWaits // by model
+	notices   []string                 // not yet shown
 }
 
 // A standing is how far a run is, as a whole or with one model.
@@ -40,10 +42,11 @@ type standing struct {
 	output  int
 	usd     float64 // what these cost, where the price is known
 	unknown int     // calls that were paid for and cost nobody knows how much
+	waiting waiting // calls that wait to be tried again
 }
 
 func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
-	t := &tally{Writer: w, now: e.now, began: e.now(), collector: &analysis.Collector{}, models: map[string]*standing{}, order: s.Models}
+	t := &tally{Writer: w, now: e.now, began: e.now(), collector: &analysis.Collector{}, models: map[string]*standing{}, order: s.Models, pending: map[string]*pendingWaits{}}
 	for _, name := range s.Models {
 		t.models[name] = &standing{}
 	}
@@ -128,16 +131,17 @@ func (t *tally) called(c *record.Call) {
 	})
 }
 
-// retried counts a call that is tried again.
-func (t *tally) retried(model string) { t.count(model, func(s *standing) { s.retries++ }) }
-
 // standings returns how far the run is, as a whole and by model, and how long
 // this run of the program has taken.
 func (t *tally) standings() (all standing, models []standing, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	all, now := t.all, t.now()
 	for _, name := range t.order {
-		models = append(models, *t.models[name])
+		s := *t.models[name]
+		s.waiting = t.pending[name].at(now)
+		all.waiting.join(s.waiting)
+		models = append(models, s)
 	}
-	return t.all, models, t.now().Sub(t.began)
+	return all, models, now.Sub(t.began)
 }

@@ -1,0 +1,155 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// A queue hands out the trials of some of the study's models, in the plan's
+// order. Every paid model has one of its own, so that a slow or a dead server
+// holds up no other; the other models share one, and with it the lakes that
+// they walk on.
+type queue struct {
+	plan   *Study // with these models only
+	places []int  // of these models among the study's
+	of     int    // how many models the study has
+}
+
+// queues are those of the study's models.
+func queues(s *Study, paid map[string]bool) []queue {
+	var all []queue
+	shared := queue{of: len(s.Models)}
+	for i, name := range s.Models {
+		if paid[name] {
+			all = append(all, queue{plan: s.only(name), places: []int{i}, of: len(s.Models)})
+		} else {
+			shared.places = append(shared.places, i)
+		}
+	}
+	if len(shared.places) > 0 {
+		var names []string
+		for _, i := range shared.places {
+			names = append(names, s.Models[i])
+		}
+		shared.plan = s.only(names...)
+		all = append(all, shared)
+	}
+	return all
+}
+
+// only is the study with fewer models. Keys of trials do not change by it.
+func (s *Study) only(models ...string) *Study {
+	part := *s
+	part.Models = models
+	return &part
+}
+
+// ordinal is the place in the whole plan of the queue's i-th trial: the models
+// are the plan's innermost loop.
+func (q *queue) ordinal(i int) int {
+	return i/len(q.places)*q.of + q.places[i%len(q.places)]
+}
+
+// A planned trial has its place in the plan.
+type planned struct {
+	ordinal int
+	Trial
+}
+
+// feed hands out the queue's trials that are to be made, in the plan's order,
+// and returns how many had ended before.
+func (r *runner) feed(ctx context.Context, q *queue, next chan<- planned, ended func(string) bool) (before int, err error) {
+	i := 0
+	for t := range q.plan.Plan() {
+		if ended != nil && ended(t.Key) {
+			before++
+		} else if patience := r.patience[t.Model]; !patience.over() {
+			select {
+			case next <- planned{q.ordinal(i), t}:
+			case <-patience.lost:
+			case <-r.halter.asked:
+				return before, ErrStopped
+			case <-r.halter.halted:
+				return before, nil // the cause is known
+			case <-ctx.Done():
+				return before, context.Cause(ctx)
+			}
+		}
+		i++
+	}
+	return before, nil
+}
+
+// errGivenUp is the end of a trial whose model was given up while it was under
+// way.
+var errGivenUp = errors.New("the model was given up")
+
+// A GivenUp is a model that the run has given up.
+type GivenUp struct {
+	Model  string
+	Failed int   // trials that failed, the last of them in a row
+	Err    error // the last failure
+}
+
+// A patience counts the trials of one model that failed one after another. Once
+// they are too many it is lost: no further trial begins, and waits between
+// calls end.
+type patience struct {
+	model string
+	most  int // 0 for any number
+	lost  chan struct{}
+	quit  context.Context // ends with lost, and with the run
+	end   context.CancelCauseFunc
+
+	mu     sync.Mutex
+	inARow int
+	gaveUp *GivenUp
+}
+
+func newPatience(model string, most int, run context.Context) *patience {
+	p := &patience{model: model, most: most, lost: make(chan struct{})}
+	p.quit, p.end = context.WithCancelCause(run)
+	return p
+}
+
+// over reports whether the model is given up.
+func (p *patience) over() bool {
+	select {
+	case <-p.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// note counts the end of a trial. It returns what there is to say when this one
+// was the last.
+func (p *patience) note(failure error) *GivenUp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if failure == nil {
+		p.inARow = 0
+		return nil
+	}
+	p.inARow++
+	if p.most == 0 || p.inARow < p.most || p.gaveUp != nil {
+		return nil
+	}
+	p.gaveUp = &GivenUp{p.model, p.inARow, failure}
+	close(p.lost)
+	p.end(errGivenUp)
+	return p.gaveUp
+}
+
+// givenUp lists the models that were given up, in the study's order.
+func (r *runner) givenUp() []GivenUp {
+	var all []GivenUp
+	for _, name := range r.study.Models {
+		if p := r.patience[name]; p.gaveUp != nil {
+			all = append(all, *p.gaveUp)
+		}
+	}
+	return slices.Clip(all)
+}
