@@ -4,8 +4,9 @@
 // its answers (paper, sections 3.4, 4 and 5 and appendices D to J). It stands
 // between record, where producers end, and report, which draws.
 //
-// A Collector takes records one by one and keeps a few integers a seed and an
-// instance, so that memory does not grow with windows, judgments or steps. Sums
+// A Collector takes records one by one and keeps a few integers a seed, an
+// instance and an episode, and an episode's way in a quarter of a byte a step,
+// so that memory does not grow with windows or judgments. Sums
 // are of integers, and means are taken over seeds in ascending order: the same
 // records give the same bytes in whatever order they come.
 //
@@ -97,6 +98,7 @@ type episodeTally struct {
 	dropped   int
 	deaths    deathTally
 	exposure  exposureTally
+	walks     []walk // in the order in which they came
 }
 
 // The ends of an episode, as indices of an episodeTally.
@@ -220,6 +222,7 @@ func (e *episodeTally) add(t *record.Trial, w *world, followed exposureTally) {
 		e.deaths.add(t, w)
 	}
 	e.exposure.plus(&followed)
+	e.walks = append(e.walks, walkOf(t, w))
 }
 
 // answeredCounts counts a trial's answered entries only. Unanswered ones are

@@ -38,6 +38,7 @@ type Figure struct {
 // axes of numbers. With a Scene it is a drawing of a lake and has nothing else.
 type Panel struct {
 	Title      string     `json:"title"`
+	Wide       bool       `json:"wide,omitempty"` // it has a row of its own
 	Categories []Category `json:"categories,omitempty"`
 	X          Axis       `json:"x"`
 	Y          Axis       `json:"y"`
@@ -65,8 +66,9 @@ type Mark string
 
 // The marks.
 const (
-	Bars Mark = "bars" // from 0 to the value; charts of rows only
-	Dots Mark = "dots"
+	Bars  Mark = "bars" // from 0 to the value; charts of rows only
+	Dots  Mark = "dots"
+	Discs Mark = "discs" // their area is N
 )
 
 // A Series is what has one colour and one shape. Key says what it is about,
@@ -124,10 +126,18 @@ type Route struct {
 // how to get them.
 func (c *Collector) Figures() []Figure {
 	figures := []Figure{
+		c.routesFigure(),
+		c.regimesFigure(),
 		c.detectionFigure(),
 		c.flagFigure(),
+		c.strategiesFigure(record.Text),
+		c.strategiesFigure(record.Vision),
+		c.lengthFigure(),
 		c.precisionRecallFigure(),
 		c.directionFigure(),
+		c.associationFigure(),
+		c.traceFigure(),
+		c.staleDeathFigure(),
 	}
 	for i := range figures {
 		figures[i].Across = max(1, figures[i].Across)

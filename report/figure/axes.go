@@ -11,6 +11,7 @@ type axesChart struct {
 	*analysis.Panel
 	side  float64 // room to the left of the y axis
 	first bool    // in its row: it has the label of the y axis
+	low   bool    // there are so many that each must be low
 }
 
 // ySideOf returns the room that a panel needs to the left of its y axis.
@@ -28,7 +29,16 @@ func ySideOf(p *analysis.Panel, first bool) float64 {
 	return room + 4
 }
 
-func (c *axesChart) height(width float64) float64 { return min(width-c.side, 150) }
+func (c *axesChart) height(width float64) float64 {
+	if c.low {
+		return min(width-c.side, 100)
+	}
+	return min(width-c.side, 150)
+}
+
+// inside is the room between the frame and the ends of the axes, so that marks
+// at the ends do not cover what is written there.
+const inside = 6.0
 
 func (c *axesChart) axisHeight() float64 { return tickRoom + label.line() + 2 }
 
@@ -37,8 +47,8 @@ func (c *axesChart) draw(s *sheet, x, y, width, height float64) {
 	scale := func(v float64, a *analysis.Axis) float64 {
 		return math.Min(1, math.Max(0, (v-a.Min)/(a.Max-a.Min)))
 	}
-	px := func(v float64) float64 { return x + width*scale(v, &c.X) }
-	py := func(v float64) float64 { return y + height*(1-scale(v, &c.Y)) }
+	px := func(v float64) float64 { return x + inside + (width-2*inside)*scale(v, &c.X) }
+	py := func(v float64) float64 { return y + inside + (height-2*inside)*(1-scale(v, &c.Y)) }
 	grid := pen{s.theme.Faint, 0.5, nil}
 	for _, t := range ticksOf(&c.X, width) {
 		s.line(grid, px(t.Value), y, px(t.Value), y+height)
@@ -77,8 +87,8 @@ func (c *axesChart) draw(s *sheet, x, y, width, height float64) {
 				continue
 			}
 			r := 3.2
-			if series.Key == "seeds" {
-				r = 1.5 * math.Sqrt(float64(max(1, pt.N)))
+			if series.Mark == analysis.Discs {
+				r = min(2, 6/math.Sqrt(float64(mostUnits(c.Panel)))) * math.Sqrt(float64(pt.N))
 			}
 			s.point(st, px(*pt.X), py(*pt.Y), r)
 			s.write(tiny, s.theme.Ink, px(*pt.X)+r+2, py(*pt.Y)+2.3, left, pt.Label)

@@ -2,21 +2,24 @@ package figure
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // Distances of the page, in points.
 const (
-	margin     = 6.0
-	betweenX   = 11.0 // columns of panels
-	betweenY   = 10.0 // rows of panels
-	legendGap  = 13.0 // between entries of the legend
-	swatch     = 14.0 // width of an entry's mark
-	mostNames  = 128.0
-	aboveChart = 3.0
+	margin      = 6.0
+	betweenX    = 16.0 // columns of panels
+	betweenY    = 10.0 // rows of panels
+	legendGap   = 13.0 // between entries of the legend
+	swatch      = 14.0 // width of an entry's mark
+	mostNames   = 128.0
+	besideNames = 7.0 // between a category's name and its bars
+	aboveChart  = 3.0
 )
 
 // A layout is a figure measured out: what stands where on the page.
@@ -84,11 +87,12 @@ func arrange(f *analysis.Figure, theme Theme) *layout {
 	}
 	for i := range f.Panels {
 		for _, c := range f.Panels[i].Categories {
-			l.names = max(l.names, widestOf(categoryLines(c, mostNames))+5)
+			l.names = max(l.names, widestOf(categoryLines(c, mostNames))+besideNames)
 		}
 	}
-	for i := 0; i < len(f.Panels); i += f.Across {
-		row := l.row(f.Panels[i:min(i+f.Across, len(f.Panels))])
+	labels := labelsOf(f)
+	for i, panels := range sideBySide(f) {
+		row := l.row(panels, labels)
 		if i > 0 {
 			y += betweenY
 		}
@@ -111,12 +115,31 @@ func arrange(f *analysis.Figure, theme Theme) *layout {
 	return l
 }
 
-// row measures panels that stand side by side.
-func (l *layout) row(panels []analysis.Panel) rowOfPanels {
-	inner := Width - 2*margin
+// sideBySide splits a figure's panels into rows: of Across panels, and of one
+// that is wide.
+func sideBySide(f *analysis.Figure) (rows [][]analysis.Panel) {
+	for i := range f.Panels {
+		last := len(rows) - 1
+		if last < 0 || f.Panels[i].Wide || rows[last][0].Wide || len(rows[last]) == f.Across {
+			rows = append(rows, nil)
+			last++
+		}
+		rows[last] = append(rows[last], f.Panels[i])
+	}
+	return rows
+}
+
+// row measures panels that stand side by side; labels are those of labelsOf.
+func (l *layout) row(panels []analysis.Panel, labels []float64) rowOfPanels {
 	across := l.figure.Across
-	labels := l.labels()
-	room := inner - l.names - betweenX*float64(across-1)
+	if panels[0].Wide {
+		across, labels = 1, []float64{widestLabel(&panels[0])}
+	}
+	rowNames := 0.0
+	if len(panels[0].Categories) > 0 {
+		rowNames = l.names
+	}
+	room := Width - 2*margin - rowNames - betweenX*float64(across-1)
 	for _, w := range labels {
 		room -= w
 	}
@@ -125,7 +148,7 @@ func (l *layout) row(panels []analysis.Panel) rowOfPanels {
 	for i := range panels {
 		ySide = max(ySide, ySideOf(&panels[i], i == 0))
 	}
-	x := margin + l.names
+	x := margin + rowNames
 	for i := range panels {
 		width := room/float64(across) + labels[i]
 		p := &panel{Panel: &panels[i], x: x, width: width}
@@ -134,13 +157,13 @@ func (l *layout) row(panels []analysis.Panel) rowOfPanels {
 		case p.Scene != nil:
 			p.chart = &scene{p.Scene}
 		case len(p.Categories) > 0:
-			names := 0.0
-			if i == 0 {
-				names = l.names
+			names := rowNames
+			if i > 0 {
+				names = 0
 			}
 			p.chart = &rowsChart{p.Panel, names, labels[i]}
 		default:
-			p.chart = &axesChart{p.Panel, ySide, i == 0}
+			p.chart = &axesChart{p.Panel, ySide, i == 0, len(l.figure.Panels) > 3*across}
 		}
 		p.title = headline.wrap(p.Title, width)
 		for _, remark := range p.Remarks {
@@ -155,21 +178,29 @@ func (l *layout) row(panels []analysis.Panel) rowOfPanels {
 	return row
 }
 
-// labels returns, for each column of panels, the width of the widest label
+// labelsOf returns, for each column of panels, the width of the widest label
 // beside a bar, so that all axes are equally long.
-func (l *layout) labels() []float64 {
-	widest := make([]float64, l.figure.Across)
-	for i := range l.figure.Panels {
-		p := &l.figure.Panels[i]
-		if len(p.Categories) == 0 {
-			continue
+func labelsOf(f *analysis.Figure) []float64 {
+	widest := make([]float64, f.Across)
+	for _, row := range sideBySide(f) {
+		for i := range row {
+			if !row[i].Wide {
+				widest[i] = max(widest[i], widestLabel(&row[i]))
+			}
 		}
-		for _, s := range p.Series {
-			for _, pt := range s.Points {
-				if pt.Label != "" {
-					w := &widest[i%l.figure.Across]
-					*w = max(*w, tiny.width(pt.Label)+4)
-				}
+	}
+	return widest
+}
+
+func widestLabel(p *analysis.Panel) float64 {
+	if len(p.Categories) == 0 {
+		return 0
+	}
+	widest := 0.0
+	for _, s := range p.Series {
+		for _, pt := range s.Points {
+			if pt.Label != "" {
+				widest = max(widest, tiny.width(pt.Label)+4)
 			}
 		}
 	}
@@ -253,10 +284,9 @@ func legendOf(f *analysis.Figure, theme Theme) []entry {
 		e.width = swatch + 3 + label.width(e.text)
 		out = append(out, e)
 	}
-	thaw, freeze := false, false
+	addScenes(add, f, theme)
 	for i := range f.Panels {
-		p := &f.Panels[i]
-		for _, sr := range p.Series {
+		for _, sr := range f.Panels[i].Series {
 			st := styleOf(sr.Key, theme)
 			isBar := sr.Mark == analysis.Bars
 			add(sr.Key, sr.Name, func(s *sheet, x, y float64) {
@@ -267,25 +297,42 @@ func legendOf(f *analysis.Figure, theme Theme) []entry {
 				}
 			})
 		}
-		if p.Scene == nil {
-			continue
-		}
-		for _, r := range p.Scene.Routes {
-			key := r.Key
-			add("route "+key, r.Name, func(s *sheet, x, y float64) {
-				s.way(styleOf(key, theme), x-swatch/2-1, y, x+swatch/2+1, y)
-			})
-		}
-		thaw = thaw || len(p.Scene.Thaw) > 0
-		freeze = freeze || len(p.Scene.Freeze) > 0
-	}
-	if thaw {
-		add("thaw", "stale: thaw (SAFE, now a hole)", func(s *sheet, x, y float64) { s.cell('H', +1, x-5, y-5, 10) })
-	}
-	if freeze {
-		add("freeze", "stale: freeze (DANGER, now safe)", func(s *sheet, x, y float64) { s.cell('F', -1, x-5, y-5, 10) })
 	}
 	return out
+}
+
+// outcomeWords explain the signs at the ends of routes.
+var outcomeWords = []struct{ outcome, words string }{
+	{record.Death, "died"}, {record.Success, "reached G"}, {record.Timeout, "ran out of steps"},
+}
+
+// addScenes adds to the legend what drawings of lakes need: routes, how they
+// end, stale cells.
+func addScenes(add func(key, text string, draw func(s *sheet, x, y float64)), f *analysis.Figure, theme Theme) {
+	var routes []analysis.Route
+	thaw, freeze := false, false
+	for i := range f.Panels {
+		if scene := f.Panels[i].Scene; scene != nil {
+			routes = append(routes, scene.Routes...)
+			thaw, freeze = thaw || len(scene.Thaw) > 0, freeze || len(scene.Freeze) > 0
+		}
+	}
+	for _, r := range routes {
+		add("route "+r.Key, r.Name, func(s *sheet, x, y float64) {
+			s.way(styleOf(r.Key, theme), x-swatch/2-1, y, x+swatch/2+1, y)
+		})
+	}
+	for _, o := range outcomeWords {
+		if slices.ContainsFunc(routes, func(r analysis.Route) bool { return r.Outcome == o.outcome }) {
+			add("end "+o.outcome, o.words, func(s *sheet, x, y float64) { s.end(theme.Dim, o.outcome, x, y, 4) })
+		}
+	}
+	if thaw {
+		add("stale thaw", "stale: thaw (SAFE, now a hole)", func(s *sheet, x, y float64) { s.cell('H', +1, x-5, y-5, 10) })
+	}
+	if freeze {
+		add("stale freeze", "stale: freeze (DANGER, now safe)", func(s *sheet, x, y float64) { s.cell('F', -1, x-5, y-5, 10) })
+	}
 }
 
 // categoryLines is how a category is written.

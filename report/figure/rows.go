@@ -65,7 +65,7 @@ func (c *rowsChart) draw(s *sheet, x, y, width, _ float64) {
 				if k.Tag != "" && j == len(lines)-1 {
 					color = s.theme.Dim
 				}
-				s.write(label, color, x-5, at, right, line)
+				s.write(label, color, x-besideNames, at, right, line)
 				at += label.line()
 			}
 		}
@@ -94,6 +94,10 @@ func (c *rowsChart) mark(s *sheet, st style, how analysis.Mark, pt *analysis.Poi
 	at := place(*pt.X)
 	if how == analysis.Bars {
 		s.bar(st, min(zero, at), top, math.Abs(at-zero), barHeight)
+		if math.Abs(at-zero) < 1 {
+			// Nothing to see its colour by: a chip beside the axis.
+			s.rect(st.fill, pen{s.theme.Ink, 0.5, nil}, zero-4, top+1, 3, barHeight-2)
+		}
 		if pt.XRange != nil {
 			s.whisker(place(pt.XRange.Low), place(pt.XRange.High), mid, 2.1)
 		}
@@ -102,7 +106,24 @@ func (c *rowsChart) mark(s *sheet, st style, how analysis.Mark, pt *analysis.Poi
 	if pt.XRange != nil {
 		s.whisker(place(pt.XRange.Low), place(pt.XRange.High), mid, 2.1)
 	}
-	s.point(st, at, mid, 2.8)
+	r := 2.8
+	if how == analysis.Discs {
+		r = barHeight / 2 * math.Sqrt(float64(pt.N)/float64(mostUnits(c.Panel)))
+	}
+	s.point(st, at, mid, r)
+}
+
+// mostUnits returns the greatest N of a disc.
+func mostUnits(p *analysis.Panel) int {
+	n := 1
+	for _, s := range p.Series {
+		if s.Mark == analysis.Discs {
+			for _, pt := range s.Points {
+				n = max(n, pt.N)
+			}
+		}
+	}
+	return n
 }
 
 // whisker draws an interval along x. It is cased, so that it shows on dark bars

@@ -17,7 +17,7 @@ func (c *scene) height(width float64) float64 {
 
 // side is that of a cell.
 func (c *scene) side(width float64) float64 {
-	return min(width/float64(len(c.Rows[0])), 200/float64(len(c.Rows)))
+	return min(width/float64(len(c.Rows[0])), 236/float64(len(c.Rows)))
 }
 
 func (c *scene) axisHeight() float64 { return 2 }
@@ -47,8 +47,8 @@ func (s *sheet) cell(kind byte, stale int, x, y, side float64) {
 	}
 	s.rect(fill, pen{white, 0.5, nil}, x, y, side, side)
 	if (kind == 'S' || kind == 'G') && side >= 7 {
-		l := lettering{true, min(9, side*0.6)}
-		s.write(l, cellInk, x+side/2, y+side/2+l.size*0.36, middle, string(kind))
+		l := lettering{true, min(8, side*0.42)} // in the corner: routes pass through the middle
+		s.write(l, cellInk, x+side*0.08, y+side*0.06+l.size*0.8, left, string(kind))
 	}
 	inset := max(0.8, side*0.09)
 	w := max(0.8, min(1.6, side*0.09))
@@ -84,6 +84,7 @@ func (c *scene) draw(s *sheet, x, y, width, _ float64) {
 // they run together, and a sign for how it ended.
 func (c *scene) route(s *sheet, route *analysis.Route, x, y, side, shift float64) {
 	st := styleOf(route.Key, s.theme)
+	ink := dark(st.fill)
 	var xy []float64
 	for _, p := range route.Cells {
 		cx, cy := x+(float64(p[1])+0.5)*side+shift, y+(float64(p[0])+0.5)*side+shift
@@ -94,7 +95,7 @@ func (c *scene) route(s *sheet, route *analysis.Route, x, y, side, shift float64
 	}
 	s.way(st, xy...)
 	n := len(xy)
-	s.end(st, route.Outcome, xy[n-2], xy[n-1], max(2.2, min(5, side*0.24)))
+	s.end(ink, route.Outcome, xy[n-2], xy[n-1], max(2.2, min(5, side*0.24)))
 }
 
 // way draws a route's line over a light casing, which shows on holes.
@@ -108,8 +109,7 @@ func (s *sheet) way(st style, xy ...float64) {
 
 // end marks where a route ended: a cross in a hole, a disc at the goal, a ring
 // where time ran out.
-func (s *sheet) end(st style, outcome string, x, y, r float64) {
-	ink := dark(st.fill)
+func (s *sheet) end(ink color.Color, outcome string, x, y, r float64) {
 	switch outcome {
 	case record.Death:
 		d := r * 0.9

@@ -224,10 +224,16 @@ func (s *sheet) shape(fill color.Color, outline pen, xy ...float64) {
 		s.SetColor(fill)
 		s.Fill(path)
 	}
-	if outline.color != nil {
-		s.take(outline)
-		s.Stroke(path)
+	if outline.color == nil {
+		return
 	}
+	s.take(outline)
+	if len(outline.dashes) == 0 && len(xy) >= 4 {
+		// Once around and on over the first side: some canvases leave a notch
+		// where a path closes.
+		path = s.path(append(xy[:len(xy):len(xy)], xy[:4]...))
+	}
+	s.Stroke(path)
 }
 
 func (s *sheet) rect(fill color.Color, outline pen, x, y, w, h float64) {
