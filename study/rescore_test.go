@@ -150,14 +150,15 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	counts, last := detection.Counts, episode.Steps[len(episode.Steps)-1]
-	for name, c := range map[string]struct {
+	for _, c := range []struct { // in this order: the last two are not mended
+		name         string
 		damage, mend func()
 		want         string
 	}{
-		"a count":   {func() { detection.Counts.TP++ }, func() { detection.Counts = counts }, "counts"},
-		"a step":    {func() { episode.Steps[len(episode.Steps)-1].Action = "NOWHERE" }, func() { episode.Steps[len(episode.Steps)-1] = last }, "step"},
-		"a verdict": {func() { detection.Windows[0].Judgments[3].Reason += "!" }, func() {}, "window 0 differs"},
-		"a call": {func() {
+		{"a count", func() { detection.Counts.TP++ }, func() { detection.Counts = counts }, "counts"},
+		{"a step", func() { episode.Steps[len(episode.Steps)-1].Action = "NOWHERE" }, func() { episode.Steps[len(episode.Steps)-1] = last }, "step"},
+		{"a verdict", func() { detection.Windows[0].Judgments[3].Reason += "!" }, func() {}, "window 0 differs"},
+		{"a call", func() {
 			for key := range run.calls {
 				delete(run.calls, key)
 				break
@@ -166,7 +167,7 @@ func TestVerify(t *testing.T) {
 	} {
 		c.damage()
 		if _, problems := verify(); !strings.Contains(problems, c.want) {
-			t.Errorf("%s: %q, want %q", name, problems, c.want)
+			t.Errorf("%s: %q, want %q", c.name, problems, c.want)
 		}
 		c.mend()
 	}
