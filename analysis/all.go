@@ -3,14 +3,19 @@ package analysis
 import "github.com/spatialstale/spatialstale/record"
 
 // All returns every table, also those without rows, which say what they need:
-// the four that a run ends with, what explains them, the ablations, what the
-// replies were like, and what the paper publishes.
+// the headline, what a run ends with, the tests, what explains them, the
+// ablations, what the replies were like, and what the paper publishes.
 func (c *Collector) All() []Table {
 	tables := []Table{
+		c.Headline(),
 		c.Regimes(),
 		c.Detection(),
+		c.Sight(),
 		c.Navigation(record.Text),
 		c.Navigation(record.Vision),
+		c.Contrasts(),
+		c.Equivalence(),
+		c.Variance(),
 		c.Lengths(),
 	}
 	tables = append(tables, c.Bounds()...)
@@ -20,6 +25,7 @@ func (c *Collector) All() []Table {
 		c.FallbackFree(),
 		c.Fallbacks(),
 		c.Flags(),
+		c.FlagTest(),
 		c.Directions(),
 		c.Batch(),
 		c.Score(),

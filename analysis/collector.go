@@ -30,6 +30,7 @@ import (
 // given.
 type Collector struct {
 	plan      appearance
+	declared  []record.Tests
 	instances map[instanceKey]*world
 	rosters   map[digest]*roster
 	detection groups[detectionTally]
@@ -248,13 +249,13 @@ func answeredCounts(t *record.Trial) (answered record.Counts, opaque bool, err e
 }
 
 // Tables returns the tables that a run ends with, those that have rows:
-// regimes, detection, navigation from text and from images, and the length of
-// episodes.
+// regimes, detection, navigation from text and from images, the length of
+// episodes, and the headline.
 func (c *Collector) Tables() []Table {
 	tables := []Table{c.Regimes(), c.Detection()}
 	for _, modality := range c.modalities() {
 		tables = append(tables, c.Navigation(modality))
 	}
-	tables = append(tables, c.Lengths())
+	tables = append(tables, c.Lengths(), c.Headline())
 	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
 }

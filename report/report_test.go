@@ -46,12 +46,13 @@ func golden(t *testing.T, name string, got []byte) {
 // What people see of the paper's study, at the end of a run and in a file.
 func TestGolden(t *testing.T) {
 	whole, torn := complete().tables(t), broken().tables(t)
-	all, few := named().all(t), complete().all(t)
+	all, few, lossy := named().all(t), complete().all(t), broken().all(t)
+	tested := []string{"headline", "contrasts", "equivalence", "vision-text", "variance", "flags-test"}
 	batch, score := only(ablation("batch").all(t), "batch"), only(ablation("score").all(t), "score", "calibration")
 	framing, sizes := only(ablation("framing").all(t), "framing"), only(ablation("sizes").all(t), "sizes")
 	ablations := slices.Concat(batch, score, framing, sizes)
 	byID := func(id string) analysis.Table {
-		return whole[slices.IndexFunc(whole, func(t analysis.Table) bool { return t.ID == id })]
+		return whole[place(whole, id)]
 	}
 	text := func(tables []analysis.Table, opts TextOptions) func(io.Writer) error {
 		return func(w io.Writer) error { return Text(w, tables, opts) }
@@ -61,7 +62,12 @@ func TestGolden(t *testing.T) {
 		"complete_80.txt":     text(whole, TextOptions{Width: 80}),
 		"named_100.txt":       text(all, TextOptions{}),
 		"named_80.txt":        text(all, TextOptions{Width: 80}),
-		"explained_100.txt":   text(few[5:], TextOptions{}),
+		"explained_100.txt":   text(few[1+place(few, "lengths"):], TextOptions{}),
+		"tests_100.txt":       text(only(few, tested...), TextOptions{}),
+		"tests_140.txt":       text(only(lossy, tested...), TextOptions{Width: 140}),
+		"tests.md":            func(w io.Writer) error { return Markdown(w, only(all, tested...)) },
+		"tests.json":          func(w io.Writer) error { return JSON(w, only(all, tested...)) },
+		"contrasts.csv":       func(w io.Writer) error { return CSV(w, all[place(all, "contrasts")]) },
 		"ablations_100.txt":   text(ablations, TextOptions{}),
 		"ablations_80.txt":    text(ablations, TextOptions{Width: 80}),
 		"named.md":            func(w io.Writer) error { return Markdown(w, all) },
@@ -85,6 +91,10 @@ func TestGolden(t *testing.T) {
 			golden(t, name, b.Bytes())
 		})
 	}
+}
+
+func place(tables []analysis.Table, id string) int {
+	return slices.IndexFunc(tables, func(t analysis.Table) bool { return t.ID == id })
 }
 
 // only returns the tables with the given ids.
@@ -347,6 +357,7 @@ func TestShow(t *testing.T) {
 		{pvalue, analysis.Cell{Value: p(0.0312), Footnotes: "ac"}, roomy, "0.031ᵃᶜ"},
 		{pvalue, analysis.Cell{Value: p(0.9999)}, roomy, ">0.999"},
 		{pvalue, analysis.Cell{Value: p(1)}, roomy, "1.000"},
+		{pvalue, analysis.Cell{Value: p(0)}, roomy, "<0.001"},
 		{pvalue, analysis.Cell{Footnotes: "b"}, roomy, "–ᵇ"},
 		{interval, analysis.Cell{Low: p(-0.12), High: p(0.0434)}, roomy, "[−0.120, 0.043]"},
 		{interval, analysis.Cell{Low: p(-0.12), High: p(0.0434), Footnotes: "a"}, tight, "[−0.120, 0.043]ᵃ"},

@@ -126,8 +126,11 @@ func show(col *analysis.Column, c *analysis.Cell, d density) shown {
 	decimals := decimalsOf(col, c)
 	s := shown{lead: decimal(*c.Value, decimals)}
 	switch col.Kind {
-	case analysis.PValue:
-		return shown{lead: honest(*c.Value, decimals), tail: c.Mark + superscripts(c.Footnotes), joined: true, hung: true}
+	case analysis.Number:
+		s.tail, s.joined, s.hung = superscripts(c.Footnotes), c.Footnotes != "", c.Footnotes != ""
+		return s
+	case analysis.PValue: // none is 0: it was too small for a float64
+		return shown{lead: honest(max(*c.Value, math.SmallestNonzeroFloat64), decimals), tail: c.Mark + superscripts(c.Footnotes), joined: true, hung: true}
 	case analysis.Mean, analysis.Rate, analysis.Paired:
 		if col.Brief {
 			s.lead = honest(*c.Value, decimals)

@@ -108,6 +108,14 @@ func newRunReader() *runReader {
 }
 
 func (r *runReader) run(run *store.Run, dir string) error {
+	manifest := run.Manifest()
+	s, err := storedStudy(&manifest, dir)
+	if err != nil {
+		return err
+	}
+	if err := r.collector.Declare(s.Tests); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
 	for spec, err := range run.Plan() {
 		if err != nil {
 			return err

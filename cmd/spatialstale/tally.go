@@ -50,6 +50,9 @@ func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instan
 	for _, name := range s.Models {
 		t.models[name] = &standing{}
 	}
+	if err := t.collector.Declare(s.Tests); err != nil {
+		return nil, err
+	}
 	for spec := range s.Specs() {
 		if err := t.collector.Expect(spec); err != nil {
 			return nil, err
