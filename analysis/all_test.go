@@ -302,6 +302,12 @@ func checkCell(t *rapid.T, id string, col *Column, c *Cell) {
 	if strings.HasPrefix(col.Unit, "share") && c.Value != nil && (*c.Value < 0 || *c.Value > 1) {
 		t.Fatalf("%s: %s is %v", id, col.Key, *c.Value)
 	}
+	if col.Kind == PValue && c.Value != nil && (*c.Value < 0 || *c.Value > 1) {
+		t.Fatalf("%s: %s is %v", id, col.Key, *c.Value)
+	}
+	if col.Kind == Interval && ((c.Low == nil) != (c.High == nil) || c.Low != nil && *c.Low > *c.High) {
+		t.Fatalf("%s: %s has the ends %v and %v", id, col.Key, c.Low, c.High)
+	}
 	if col.Kind != Share {
 		return
 	}

@@ -56,8 +56,8 @@ func (c *Collector) Variance() Table {
 		{Column{Key: "between", Heading: "between seeds", Unit: "variance", Kind: Number, Decimals: 3, Priority: 2}, func(r *varianceRow) Cell {
 			return Cell{Value: r.result.Between, Warnings: r.result.Warnings}
 		}},
-		number("icc", "ICC", "share", 2, 0, func(c *stats.ClusterResult) *float64 { return c.ICC1 }),
-		number("reliability", "reliability", "share", 2, 0, func(c *stats.ClusterResult) *float64 { return c.ICCMean }),
+		number("icc", "ICC", "correlation", 2, 0, func(c *stats.ClusterResult) *float64 { return c.ICC1 }),
+		number("reliability", "reliability", "correlation", 2, 0, func(c *stats.ClusterResult) *float64 { return c.ICCMean }),
 		number("design_effect", "design effect", "ratio", 2, 3, func(c *stats.ClusterResult) *float64 { return c.DesignEffect }),
 	}...)
 	fill(&t, defs, rows)
