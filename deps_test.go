@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"llm/provider/chat":      {"llm", "llm/provider"},
 	"llm/provider/anthropic": {"llm", "llm/provider"},
 	"llm/provider/ollama":    {"llm", "llm/provider"},
-	"llm/price":              {},
+	"llm/price":              {"llm"},
 	"llm/llmtest":            {"llm", "reference"},
 	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
 	"audit":                  {"llm"},                    // knows nothing of lakes

@@ -158,6 +158,14 @@ func (a *Auditor) batch(ctx context.Context, c call, entries []Entry, res *Resul
 	return verdicts, nil
 }
 
+// Output tokens of an ample answer: a judgment with a short sentence has about
+// 60, one with a long sentence 120; models that were asked for JSON and nothing
+// else still write a paragraph first, or a fence around it.
+const (
+	answerTokens  = 1024
+	verdictTokens = 200
+)
+
 // ask makes one call.
 func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result) ([]Verdict, error) {
 	fill := map[string][]llm.Part{
@@ -173,6 +181,7 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 		Shared:  []int{a.prompt.Until(fill, "observation", "entries"), a.prompt.Until(fill, "entries")},
 		Schema:  a.schema(),
 		Params:  a.options.Params,
+		Answer:  answerTokens + verdictTokens*len(entries),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("audit at %s: %w", c.slot, err)

@@ -43,6 +43,9 @@ type Request struct {
 	Shared []int
 	Schema *Schema
 	Params Params
+	// Answer is how many output tokens a full answer takes, amply counted and
+	// without thinking; 0 where the caller does not know. See Capped.
+	Answer int
 }
 
 // Params are sampling parameters. A nil field is not sent: the provider's
@@ -81,6 +84,8 @@ type Part struct {
 	png  []byte
 	raw  []byte // the text's bytes or the PNG, for the record
 	sum  [32]byte
+
+	width, height int // of an image
 }
 
 // Text returns a text part. Its sum is the SHA-256 of its bytes.
@@ -93,7 +98,8 @@ func Text(s string) Part {
 // Its sum is that of the pixels (see PixelSum), because encoders differ
 // between releases.
 func Image(img image.Image, data []byte) Part {
-	return Part{png: data, raw: data, sum: PixelSum(img)}
+	b := img.Bounds()
+	return Part{png: data, raw: data, sum: PixelSum(img), width: b.Dx(), height: b.Dy()}
 }
 
 // PNG returns an image part for a PNG file.
@@ -113,6 +119,9 @@ func (p *Part) Text() string { return p.text }
 
 // PNG returns the PNG file, nil for a text. It must not be changed.
 func (p *Part) PNG() []byte { return p.png }
+
+// Size returns an image's width and height in pixels, 0 for a text.
+func (p *Part) Size() (width, height int) { return p.width, p.height }
 
 // Sum returns the SHA-256 that identifies the part's content.
 func (p *Part) Sum() [32]byte { return p.sum }

@@ -139,15 +139,21 @@ func WithQuit(ctx, quit context.Context) context.Context {
 	return context.WithValue(ctx, quitKey{}, quit)
 }
 
+// Quit returns what WithQuit put into the context, or a context that does not
+// end: what else waits before a call begins ends with it.
+func Quit(ctx context.Context) context.Context {
+	if quit, ok := ctx.Value(quitKey{}).(context.Context); ok {
+		return quit
+	}
+	return context.Background()
+}
+
 // sleep waits by the machine's clock.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
-	quit, ok := ctx.Value(quitKey{}).(context.Context)
-	if !ok {
-		quit = context.Background() // never
-	}
+	quit := Quit(ctx)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

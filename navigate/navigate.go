@@ -97,6 +97,10 @@ func New(model llm.Model, opts Options) (*Navigator, error) {
 // ActionSchema is the shape of an answer.
 var ActionSchema = &llm.Schema{Name: "action", JSON: []byte(`{"type":"object","properties":{"action":{"type":"string","enum":["UP","DOWN","LEFT","RIGHT"]}},"required":["action"],"additionalProperties":false}`)}
 
+// answerTokens are the output tokens of an ample answer: an action has ten, and
+// room is left for a model that says why first.
+const answerTokens = 1024
+
 // A Result is how an episode went.
 type Result struct {
 	Outcome lake.Outcome // Success, Death or Timeout
@@ -197,6 +201,7 @@ func (n *Navigator) Request(e *Episode, t int, m Moment, view View) (*llm.Reques
 		Shared:  []int{n.template.Until(fill, "memory", "observation", "position"), n.template.Until(fill, "observation", "position")},
 		Schema:  ActionSchema,
 		Params:  n.params,
+		Answer:  answerTokens,
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 // Package price turns tokens into money by a dated list of prices, which ships
-// with a few models and can be replaced. It refuses to guess: a model that is
-// not on the list has no price, which is not a price of nothing.
+// with some models and can be replaced, and keeps a run within a sum. It
+// refuses to guess: a model that is not on the list has no price, which is not
+// a price of nothing, and a cost says whether the true one may lie above or
+// below it.
 package price
 
 import (
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/spatialstale/spatialstale/llm"
 )
 
 //go:embed prices.yaml
@@ -22,11 +26,22 @@ type List struct {
 	Models map[string]Price `yaml:"models"`
 }
 
-// A Price is what a model's tokens cost, in US dollars per million.
+// A Price is what a model's tokens cost, in US dollars per million, with what
+// else a bill depends on. What is absent is unknown.
 type Price struct {
-	Input  float64 `yaml:"input"`
-	Output float64 `yaml:"output"`
-	Source string  `yaml:"source"` // where the figures are from
+	Input       float64  `yaml:"input" json:"input"`
+	CachedInput *float64 `yaml:"cached_input" json:"cached_input,omitempty"` // input read from the provider's cache
+	CacheWrite  *float64 `yaml:"cache_write" json:"cache_write,omitempty"`   // input written to it
+	Output      float64  `yaml:"output" json:"output"`                       // thinking as well
+	UpTo        int      `yaml:"up_to" json:"up_to,omitempty"`               // the price is that of prompts of so many tokens; 0 for any
+	CacheFrom   int      `yaml:"cache_from" json:"cache_from,omitempty"`     // the cache serves beginnings of at least so many tokens
+	CacheStep   int      `yaml:"cache_step" json:"cache_step,omitempty"`     // and in steps of so many
+	MaxOutput   int      `yaml:"max_output" json:"max_output,omitempty"`     // the most output tokens that may be asked for
+	Thinks      *bool    `yaml:"thinks" json:"thinks,omitempty"`             // unless told otherwise it thinks, at the output's price
+	Images      *Images  `yaml:"images" json:"images,omitempty"`
+	Source      string   `yaml:"source" json:"source"` // where the figures are from
+	Date        string   `yaml:"date" json:"date"`     // when they were read there; the list's unless given
+	Note        string   `yaml:"note" json:"note,omitempty"`
 }
 
 // Shipped returns the list that ships with the program.
@@ -56,24 +71,121 @@ func parse(text []byte) (*List, error) {
 	if err := yaml.UnmarshalWithOptions(text, &l, yaml.Strict()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, true))
 	}
-	if _, err := time.Parse(time.DateOnly, l.Date); err != nil {
-		return nil, fmt.Errorf("date %q: write it as 2026-11-30", l.Date)
+	if err := checkDate(l.Date); err != nil {
+		return nil, err
 	}
 	for name, p := range l.Models {
-		if !(p.Input >= 0 && p.Output >= 0) {
-			return nil, fmt.Errorf("%s: input %v, output %v: a price is not negative", name, p.Input, p.Output)
+		if p.Date == "" {
+			p.Date = l.Date
 		}
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		l.Models[name] = p
 	}
 	return &l, nil
 }
 
-// Of returns a model's price; false when the list has none.
-func (l *List) Of(model string) (Price, bool) {
-	p, ok := l.Models[model]
-	return p, ok
+func checkDate(date string) error {
+	if _, err := time.Parse(time.DateOnly, date); err != nil {
+		return fmt.Errorf("date %q: write it as 2026-11-30", date)
+	}
+	return nil
 }
 
-// Cost returns what the tokens of a call cost, in US dollars.
-func (p Price) Cost(input, output int) float64 {
-	return (float64(input)*p.Input + float64(output)*p.Output) / 1e6
+// check returns what is wrong with a price.
+func (p *Price) check() error {
+	for _, price := range []struct {
+		what    string
+		dollars *float64
+	}{{"input", &p.Input}, {"output", &p.Output}, {"cached_input", p.CachedInput}, {"cache_write", p.CacheWrite}} {
+		if price.dollars == nil {
+			continue
+		}
+		if _, ok := perMillion(*price.dollars); !ok {
+			return fmt.Errorf("%s %v: a price is a number of dollars from 0 to a million, with at most six decimals", price.what, *price.dollars)
+		}
+	}
+	if p.UpTo < 0 || p.CacheFrom < 0 || p.CacheStep < 0 || p.MaxOutput < 0 {
+		return errors.New("up_to, cache_from, cache_step and max_output are numbers of tokens")
+	}
+	if p.Images != nil {
+		if err := p.Images.check(); err != nil {
+			return err
+		}
+	}
+	return checkDate(p.Date)
+}
+
+// Of returns a model's price; false when the list has none.
+func (l *List) Of(model string) (*Price, bool) {
+	p, ok := l.Models[model]
+	return &p, ok
+}
+
+// rates are the prices by the token. A price that has none for cached or
+// written input has the input's there.
+type rates struct{ input, cached, written, output Rate }
+
+func (p *Price) rates() rates {
+	of := func(dollars float64) Rate {
+		r, _ := perMillion(dollars) // checked when it was read
+		return r
+	}
+	r := rates{input: of(p.Input), output: of(p.Output)}
+	r.cached, r.written = r.input, r.input
+	if p.CachedInput != nil {
+		r.cached = of(*p.CachedInput)
+	}
+	if p.CacheWrite != nil {
+		r.written = of(*p.CacheWrite)
+	}
+	return r
+}
+
+// A Cost is what is known of a call's cost.
+type Cost struct {
+	USD USD
+	// AtLeast is set when the true cost may be more: the server did not say how
+	// many tokens there were, or the list has no price for some of them.
+	AtLeast bool
+	// AtMost is set when the true cost may be less: cached tokens were charged
+	// as input, because the list has no price for them.
+	AtMost bool
+}
+
+// Cost returns what the tokens of a call cost.
+func (p *Price) Cost(u llm.Usage) Cost {
+	r := p.rates()
+	c := Cost{AtLeast: u.InputTokens == nil || u.OutputTokens == nil}
+	if u.InputTokens != nil {
+		cached := clamp(u.CachedTokens, *u.InputTokens)
+		written := clamp(u.CacheWriteTokens, *u.InputTokens-cached)
+		c.USD = r.input.of(*u.InputTokens - cached - written).plus(r.cached.of(cached)).plus(r.written.of(written))
+		c.AtMost = cached > 0 && p.CachedInput == nil
+		c.AtLeast = c.AtLeast || written > 0 && p.CacheWrite == nil || p.UpTo > 0 && *u.InputTokens > p.UpTo
+	}
+	if u.OutputTokens != nil {
+		c.USD = c.USD.plus(r.output.of(*u.OutputTokens))
+	}
+	return c
+}
+
+// clamp returns a part of n tokens: 0 where it is unknown, never more than all.
+func clamp(part *int, n int) int {
+	if part == nil {
+		return 0
+	}
+	return max(0, min(*part, n))
+}
+
+// cachedOf returns how many of a beginning's tokens a cache serves.
+func (p *Price) cachedOf(beginning int) int {
+	if p.CacheFrom == 0 || beginning < p.CacheFrom {
+		return 0
+	}
+	if p.CacheStep > 0 {
+		beginning -= beginning % p.CacheStep
+	}
+	return beginning
 }

@@ -1,0 +1,102 @@
+package llm_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// A server that takes at most so many tokens of prompt and cap together.
+type tight struct {
+	context int
+	words   string
+	caps    []int // that it was asked for; 0 for none
+}
+
+func (m *tight) Generate(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+	limit := 0
+	if req.Params.MaxTokens != nil {
+		limit = *req.Params.MaxTokens
+	}
+	m.caps = append(m.caps, limit)
+	if m.context > 0 && limit+len(req.Parts[0].Text())/2 > m.context {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: m.words}
+	}
+	return &llm.Reply{Finish: llm.FinishLength}, nil
+}
+
+func ask(m llm.Model, req llm.Request) error {
+	if req.Parts == nil {
+		req.Parts = []llm.Part{llm.Text(strings.Repeat("x", 200))}
+	}
+	_, err := m.Generate(context.Background(), &req)
+	return err
+}
+
+// Would fail if a request went out without a cap that somebody could have
+// known, if the user's own were changed, or if thinking had no room.
+func TestCappedChooses(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts llm.CapOptions
+		req  llm.Request
+		want int
+	}{
+		"answer and thinking": {llm.CapOptions{Thinking: 16384}, llm.Request{Answer: 3024}, 19408},
+		"no thinking":         {llm.CapOptions{}, llm.Request{Answer: 3024}, 3024},
+		"the model's most":    {llm.CapOptions{Thinking: 16384, Most: 8192}, llm.Request{Answer: 3024}, 8192},
+		"asked for thinking":  {llm.CapOptions{}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(4000)}}, 7024},
+		"asked for none":      {llm.CapOptions{Thinking: 16384}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(0)}}, 3024},
+		"asked for a cap":     {llm.CapOptions{Thinking: 16384, Most: 8}, llm.Request{Answer: 3024, Params: llm.Params{MaxTokens: new(50)}}, 50},
+		"unknown answer":      {llm.CapOptions{Thinking: 16384}, llm.Request{}, 0},
+	} {
+		m := &tight{}
+		params := c.req.Params
+		if err := ask(llm.Capped(m, c.opts), c.req); err != nil || !slices.Equal(m.caps, []int{c.want}) || c.req.Params != params {
+			t.Errorf("%s: %v, %v, want %d; a truncated answer is not asked for again", name, err, m.caps, c.want)
+		}
+	}
+}
+
+// A small context must be found once, and not be asked about again.
+func TestCappedLearns(t *testing.T) {
+	m := &tight{context: 8192, words: "This model's maximum context length is 8192 tokens."}
+	capped := llm.Capped(m, llm.CapOptions{Thinking: 16384})
+	for range 2 {
+		if err := ask(capped, llm.Request{Answer: 1024}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{17408, 9216, 5120, 5120}; !slices.Equal(m.caps, want) {
+		t.Errorf("caps %v, want %v", m.caps, want)
+	}
+	if d, ok := llm.Describe(capped); !ok || len(d.Changes) != 1 || d.Changes[0].Instead != "the answer and 4096 tokens for thinking" {
+		t.Errorf("%+v", d)
+	}
+	// A longer prompt finds its own room; what does not fit at all is the
+	// server's error.
+	if err := ask(capped, llm.Request{Answer: 1024, Parts: []llm.Part{llm.Text(strings.Repeat("x", 2*7000))}}); err != nil {
+		t.Error(err)
+	}
+	if err := ask(capped, llm.Request{Answer: 1024, Parts: []llm.Part{llm.Text(strings.Repeat("x", 2*8000))}}); llm.KindOf(err) != llm.KindBadRequest {
+		t.Error(err)
+	}
+	if err := ask(capped, llm.Request{Answer: 1024}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A refusal of anything else is not a reason to ask again.
+func TestCappedLeavesOtherRefusals(t *testing.T) {
+	m := &tight{context: 1, words: "temperature: not supported"}
+	err := ask(llm.Capped(m, llm.CapOptions{Thinking: 16384}), llm.Request{Answer: 1024})
+	if llm.KindOf(err) != llm.KindBadRequest || len(m.caps) != 1 {
+		t.Errorf("%v after %d attempts", err, len(m.caps))
+	}
+	if _, ok := llm.Describe(llm.Capped(m, llm.CapOptions{})); !ok {
+		t.Error(fmt.Errorf("it does not describe itself"))
+	}
+}

@@ -1,0 +1,259 @@
+package price
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spatialstale/spatialstale/llm"
+)
+
+// A Purse keeps what a run may cost within a limit, over all its models and
+// sessions. Before an attempt begins it sets aside the most that this can cost:
+// a token for each byte of the prompt, the provider's rule for its pictures, and
+// the output cap. It is safe for concurrent use.
+type Purse struct {
+	limit USD // most for none
+	// keep is told, before an attempt begins and after it ended, the most that
+	// can have been spent by now; an error stops the run. Nil for nobody.
+	keep func(most USD) error
+
+	mu    sync.Mutex
+	state Standing
+	queue []*claim // attempts that wait, first come, first served
+	dry   error    // why no further attempt begins
+}
+
+// A Standing is how a purse stands.
+type Standing struct {
+	Spent    USD // on answers, by their tokens
+	Lost     USD // at most, on attempts whose answer or tokens were never seen
+	Reserved USD // at most, for attempts under way
+	Overruns int // answers that cost more than was set aside for them
+}
+
+// most returns the most that can have been spent.
+func (s *Standing) most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
+
+// A claim is an attempt that waits for its money.
+type claim struct {
+	name string
+	need USD
+	turn chan struct{} // closed when it may begin, or err says why not
+	err  error
+}
+
+// NewPurse returns a purse with a limit, nil for none, of which earlier sessions
+// have spent what is given. keep may be nil.
+func NewPurse(limit *USD, spent, lost USD, keep func(most USD) error) *Purse {
+	p := &Purse{limit: most, keep: keep, state: Standing{Spent: spent, Lost: lost}}
+	if limit != nil {
+		p.limit = *limit
+	}
+	return p
+}
+
+// Standing returns how the purse stands.
+func (p *Purse) Standing() Standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// Limit returns the purse's limit; false when it has none.
+func (p *Purse) Limit() (USD, bool) { return p.limit, p.limit != most }
+
+// For returns the purse as the budget of one model. The detail is that asked for
+// of pictures.
+func (p *Purse) For(name string, price *Price, detail string) llm.Budget {
+	return &purseOf{p, name, price, detail}
+}
+
+type purseOf struct {
+	purse  *Purse
+	name   string
+	price  *Price
+	detail string
+}
+
+// Reserve implements llm.Budget.
+func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
+	need, err := b.price.Worst(req, b.detail)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", llm.ErrBudget, b.name, err)
+	}
+	if err := b.purse.reserve(ctx, b.name, need); err != nil {
+		return nil, err
+	}
+	return func(reply *llm.Reply, err error) { b.purse.settle(need, b.bill(need, reply, err)) }, nil
+}
+
+// A bill is what an attempt came to.
+type bill struct{ spent, lost USD }
+
+func (b *purseOf) bill(need USD, reply *llm.Reply, err error) bill {
+	switch {
+	case err != nil && llm.Unbilled(err):
+		return bill{}
+	case err != nil || reply == nil:
+		return bill{lost: need}
+	}
+	cost := b.price.Cost(reply.Usage)
+	if cost.AtLeast { // what is not known counts as if it had cost the most
+		return bill{spent: cost.USD, lost: max(0, need-cost.USD)}
+	}
+	return bill{spent: cost.USD}
+}
+
+// reserve waits for the money.
+func (p *Purse) reserve(ctx context.Context, name string, need USD) error {
+	c := &claim{name: name, need: need, turn: make(chan struct{})}
+	p.mu.Lock()
+	p.queue = append(p.queue, c)
+	p.admit()
+	p.mu.Unlock()
+	quit := llm.Quit(ctx)
+	select {
+	case <-c.turn:
+		return c.err
+	case <-quit.Done():
+		return p.giveUp(c, context.Cause(quit))
+	case <-ctx.Done():
+		return p.giveUp(c, &llm.Error{Kind: llm.KindCanceled, Model: name, Message: "given up while waiting for the budget", Err: context.Cause(ctx)})
+	}
+}
+
+// giveUp takes a claim back, also one that was granted meanwhile.
+func (p *Purse) giveUp(c *claim, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.queue {
+		if other == c {
+			p.queue = append(p.queue[:i], p.queue[i+1:]...)
+			p.admit()
+			return err
+		}
+	}
+	if c.err == nil {
+		p.state.Reserved -= c.need
+		p.told()
+		p.admit()
+	}
+	return err
+}
+
+// admit lets in those at the head of the queue for whom there is money. When
+// there is not enough for the first, and would not be if all calls under way
+// cost nothing, the purse is dry, and everybody is told.
+func (p *Purse) admit() {
+	for len(p.queue) > 0 {
+		c := p.queue[0]
+		switch {
+		case p.dry != nil:
+		case p.state.most().plus(c.need) <= p.limit:
+			p.state.Reserved += c.need
+			if !p.told() {
+				p.state.Reserved -= c.need
+			}
+		case p.state.Spent.plus(p.state.Lost).plus(c.need) > p.limit:
+			p.dry = &DryError{Limit: p.limit, Standing: p.state, Model: c.name, Next: c.need}
+		default:
+			return
+		}
+		c.err = p.dry
+		close(c.turn)
+		p.queue = p.queue[1:]
+	}
+}
+
+// told tells keep what can have been spent; a failure makes the purse dry.
+func (p *Purse) told() bool {
+	if p.keep == nil {
+		return true
+	}
+	err := p.keep(p.state.most())
+	if err != nil && p.dry == nil {
+		p.dry = fmt.Errorf("%w: what the run spends cannot be kept: %w", llm.ErrJournal, err)
+	}
+	return err == nil
+}
+
+// settle gives back what was set aside and books what it came to.
+func (p *Purse) settle(need USD, b bill) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Reserved -= need
+	p.state.Spent = p.state.Spent.plus(b.spent)
+	p.state.Lost = p.state.Lost.plus(b.lost)
+	if b.spent > need {
+		p.state.Overruns++
+	}
+	p.told()
+	p.admit()
+}
+
+// A DryError says that the next call could cost more than is left. It wraps
+// llm.ErrBudget.
+type DryError struct {
+	Limit    USD
+	Standing Standing // at that moment
+	Model    string   // whose call it was
+	Next     USD      // the most that it could cost
+}
+
+// Error says what was spent and what the next call could cost.
+func (e *DryError) Error() string {
+	text := fmt.Sprintf("the budget of %v: %v spent", e.Limit, e.Standing.Spent)
+	if e.Standing.Lost > 0 {
+		text += fmt.Sprintf(", up to %v on calls whose cost nobody saw", e.Standing.Lost)
+	}
+	if e.Standing.Reserved > 0 {
+		text += fmt.Sprintf(", up to %v for calls under way", e.Standing.Reserved)
+	}
+	return text + fmt.Sprintf("; the next call of %s could cost %v", e.Model, e.Next)
+}
+
+// Unwrap returns llm.ErrBudget.
+func (e *DryError) Unwrap() error { return llm.ErrBudget }
+
+// Bytes of a request beside its parts, in tokens at most: roles and marks
+// around the messages, and what a provider writes around a schema.
+const (
+	tokensAround      = 1024
+	tokensSchemaBytes = 2 // a byte of a schema
+)
+
+// Worst returns the most that one attempt at a request can cost. It is an error
+// when that is unknown: no output cap, no rule for pictures, or a longer prompt
+// than the price is for.
+func (p *Price) Worst(req *llm.Request, detail string) (USD, error) {
+	if req.Params.MaxTokens == nil {
+		return 0, fmt.Errorf("%s has no cap on its output tokens, so that it could cost anything; give one with --max-tokens", req.Slot)
+	}
+	input, likely := tokensAround, tokensAround
+	for i := range req.Parts {
+		part := &req.Parts[i]
+		if !part.IsImage() {
+			input += len(part.Text()) // no tokenizer makes two tokens of one byte
+			if p.UpTo > 0 {
+				likely += llm.EstimateTokens(part.Text()).High
+			}
+			continue
+		}
+		width, height := part.Size()
+		if p.Images == nil {
+			return 0, errors.New("the list of prices has no rule for the tokens of its pictures")
+		}
+		tokens := p.Images.Of(width, height, detail).High
+		input, likely = input+tokens, likely+tokens
+	}
+	if p.UpTo > 0 && likely > p.UpTo {
+		return 0, fmt.Errorf("%s may have %d tokens, and the list of prices has one for up to %d", req.Slot, likely, p.UpTo)
+	}
+	if req.Schema != nil {
+		input += tokensSchemaBytes * len(req.Schema.JSON)
+	}
+	r := p.rates()
+	return max(r.input, r.cached, r.written).of(input).plus(r.output.of(*req.Params.MaxTokens)), nil
+}

@@ -1,0 +1,240 @@
+package price_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
+)
+
+// perToken costs one millionth of a dollar a token, in and out.
+var perToken = &price.Price{Input: 1, Output: 1}
+
+// requestOf is a request of which one attempt costs cap+1024 tokens at most.
+func requestOf(slot string, limit int) *llm.Request {
+	return &llm.Request{Trial: "t", Slot: slot, Params: llm.Params{MaxTokens: &limit}}
+}
+
+const tokensAround = 1024 // in every reservation
+
+func dollars(tokens int) *price.USD { return new(price.USD(tokens) * price.Dollar / 1e6) }
+
+// An answer is a model that does what its function says.
+type answer func(ctx context.Context, req *llm.Request) (*llm.Reply, error)
+
+func (a answer) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
+	return a(ctx, req)
+}
+
+// Whatever calls cost, as long as none costs more than its request allows, what
+// the provider bills must stay within the budget, failures and answers that are
+// never seen among it; the money must come back in full; and no call may wait
+// for ever.
+func TestPurseHoldsTheBudget(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		type attempt struct {
+			cap, used int
+			delay     time.Duration
+			end       int // 0 answered, 1 answered without usage, 2 refused, 3 lost though billed, 4 lost
+		}
+		attempts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) attempt {
+			limit := rapid.IntRange(1, 5000).Draw(t, "cap")
+			return attempt{limit, rapid.IntRange(0, limit+tokensAround).Draw(t, "used"), time.Duration(rapid.IntRange(0, 50).Draw(t, "delay")) * time.Millisecond, rapid.IntRange(0, 4).Draw(t, "end")}
+		}), 1, 40).Draw(rt, "attempts")
+		limit := rapid.IntRange(0, 60_000).Draw(rt, "limit")
+		workers := rapid.IntRange(1, 8).Draw(rt, "workers")
+		synctest.Test(t, func(t *testing.T) {
+			var kept price.USD
+			var mu sync.Mutex
+			billed := 0
+			purse := price.NewPurse(dollars(limit), 0, 0, func(most price.USD) error {
+				mu.Lock()
+				defer mu.Unlock()
+				kept = most
+				return nil
+			})
+			next := make(chan int)
+			var wg sync.WaitGroup
+			for range workers {
+				wg.Go(func() {
+					for i := range next {
+						a := attempts[i]
+						m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
+							time.Sleep(a.delay)
+							if a.end < 2 || a.end == 3 {
+								mu.Lock()
+								billed += a.used
+								if *dollars(billed) > kept {
+									t.Errorf("%d billed, and %v was kept as the most", billed, kept)
+								}
+								mu.Unlock()
+							}
+							switch a.end {
+							case 0:
+								return &llm.Reply{Usage: usage(a.used, -1, -1, 0)}, nil
+							case 1:
+								return &llm.Reply{}, nil
+							case 2:
+								return nil, &llm.Error{Kind: llm.KindRateLimit}
+							}
+							return nil, &llm.Error{Kind: llm.KindTimeout}
+						}), purse.For("m", perToken, ""))
+						_, err := m.Generate(t.Context(), requestOf(fmt.Sprint(i), a.cap))
+						var dry *price.DryError
+						if errors.Is(err, llm.ErrBudget) && (!errors.As(err, &dry) || dry.Standing.Spent+dry.Standing.Lost+dry.Next <= dry.Limit) {
+							t.Errorf("stopped though the next call fits: %v", err)
+						}
+					}
+				})
+			}
+			for i := range attempts {
+				next <- i
+			}
+			close(next)
+			wg.Wait()
+			s := purse.Standing()
+			if *dollars(billed) > *dollars(limit) || s.Reserved != 0 || s.Spent+s.Lost > *dollars(limit) || *dollars(billed) > s.Spent+s.Lost || s.Overruns != 0 || kept != s.Spent+s.Lost {
+				t.Errorf("%d billed of %d; %+v, kept %v", billed, limit, s, kept)
+			}
+		})
+	})
+}
+
+// A call that does not fit beside those under way waits for what they give
+// back, and goes before later ones that would fit.
+func TestPurseWaitsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		purse := price.NewPurse(dollars(10_000+2*tokensAround), 0, 0, nil)
+		var order []string
+		call := func(slot string, limit, used int) func() {
+			m := llm.Budgeted(answer(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+				order = append(order, req.Slot)
+				time.Sleep(time.Second)
+				return &llm.Reply{Usage: usage(used, -1, -1, 0)}, nil
+			}), purse.For("m", perToken, ""))
+			return func() {
+				if _, err := m.Generate(t.Context(), requestOf(slot, limit)); err != nil {
+					t.Errorf("%s: %v", slot, err)
+				}
+			}
+		}
+		for i, f := range []func(){call("first", 6000, 10), call("large", 9000, 20), call("small", 1500, 30)} {
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			go f()
+		}
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		if got := strings.Join(order, " "); got != "first large small" {
+			t.Errorf("in the order %s", got)
+		}
+		if s := purse.Standing(); s.Spent != *dollars(60) {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Would fail if a stop of the run, or the end of its context, left a waiting
+// call behind, or its money set aside.
+func TestPurseGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		purse := price.NewPurse(dollars(5000), 0, 0, nil)
+		hold, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 3000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped := errors.New("stopped")
+		quit, stop := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		var errs [2]error
+		go func() {
+			_, errs[0] = purse.For("m", perToken, "").Reserve(llm.WithQuit(t.Context(), quit), requestOf("b", 3000))
+		}()
+		go func() { _, errs[1] = purse.For("m", perToken, "").Reserve(ctx, requestOf("c", 3000)) }()
+		synctest.Wait()
+		stop(stopped)
+		cancel()
+		synctest.Wait()
+		if !errors.Is(errs[0], stopped) || llm.KindOf(errs[1]) != llm.KindCanceled {
+			t.Errorf("%v; %v", errs[0], errs[1])
+		}
+		hold(nil, &llm.Error{Kind: llm.KindServer})
+		if s := purse.Standing(); s.Reserved != 0 || s.Lost != *dollars(3000 + tokensAround) {
+			t.Errorf("%+v", s)
+		}
+		_, err = purse.For("m", perToken, "").Reserve(t.Context(), requestOf("d", 3000))
+		if want := "the budget of $0.005: $0 spent, up to $0.004 on calls whose cost nobody saw; the next call of m could cost $0.004"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if _, err = purse.For("m", perToken, "").Reserve(t.Context(), requestOf("e", 1)); !errors.Is(err, llm.ErrBudget) {
+			t.Errorf("after the purse was dry: %v", err)
+		}
+	})
+}
+
+// A server that writes more than it was allowed must be noticed, and what it
+// took counts.
+func TestPurseNoticesAnOverrun(t *testing.T) {
+	purse := price.NewPurse(dollars(10_000), *dollars(100), *dollars(7), nil)
+	m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
+		return &llm.Reply{Usage: usage(0, -1, -1, 9000)}, nil
+	}), purse.For("m", perToken, ""))
+	if _, err := m.Generate(t.Context(), requestOf("a", 10)); err != nil {
+		t.Fatal(err)
+	}
+	if s := purse.Standing(); s.Overruns != 1 || s.Spent != *dollars(9100) || s.Lost != *dollars(7) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A purse that cannot keep what is spent must let nothing begin.
+func TestPurseStopsWhenItCannotKeep(t *testing.T) {
+	purse := price.NewPurse(nil, 0, 0, func(price.USD) error { return errors.New("disk full") })
+	_, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 10))
+	if !errors.Is(err, llm.ErrJournal) || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("%v", err)
+	}
+	if s := purse.Standing(); s != (price.Standing{}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestWorst(t *testing.T) {
+	limit := 100
+	text := &llm.Request{Slot: "s", Parts: []llm.Part{llm.Text("three é")}, Params: llm.Params{MaxTokens: &limit}, Schema: &llm.Schema{JSON: []byte(`{}`)}}
+	p := price.Price{Input: 1, CachedInput: new(0.1), CacheWrite: new(2.0), Output: 10}
+	if got, err := p.Worst(text, ""); err != nil || got != price.USD(1e6*(2*(tokensAround+8+4)+10*100)) {
+		t.Errorf("%d, %v", got, err)
+	}
+	if _, err := p.Worst(&llm.Request{Slot: "s"}, ""); err == nil {
+		t.Error("a call without a cap has a worst case")
+	}
+	p.UpTo = 1000
+	if _, err := p.Worst(text, ""); err == nil || !strings.Contains(err.Error(), "one for up to 1000") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnbilled(t *testing.T) {
+	for err, want := range map[error]bool{
+		&llm.Error{Kind: llm.KindRateLimit}:  true,
+		&llm.Error{Kind: llm.KindBadRequest}: true,
+		&llm.Error{Kind: llm.KindServer}:     false,
+		&llm.Error{Kind: llm.KindTimeout}:    false,
+		&llm.Error{Kind: llm.KindNetwork, Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}: true,
+		&llm.Error{Kind: llm.KindNetwork, Err: &net.OpError{Op: "read", Err: errors.New("reset")}}:   false,
+	} {
+		if llm.Unbilled(err) != want {
+			t.Errorf("%v", err)
+		}
+	}
+}
