@@ -55,7 +55,7 @@ func (m *capped) Describe() Description {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refused > 0 {
-		d.Changes = append(d.Changes, Change{Param: "default output cap", Instead: fmt.Sprintf("the answer and %d tokens for thinking", m.room), Words: m.words})
+		d.Changes = append(d.Changes, Change{Param: "default output cap", Instead: fmt.Sprintf("room for the answer and %d tokens of thinking", m.room), Words: m.words})
 	}
 	return d
 }

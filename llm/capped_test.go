@@ -73,7 +73,7 @@ func TestCappedLearns(t *testing.T) {
 	if want := []int{17408, 9216, 5120, 5120}; !slices.Equal(m.caps, want) {
 		t.Errorf("caps %v, want %v", m.caps, want)
 	}
-	if d, ok := llm.Describe(capped); !ok || len(d.Changes) != 1 || d.Changes[0].Instead != "the answer and 4096 tokens for thinking" {
+	if d, ok := llm.Describe(capped); !ok || len(d.Changes) != 1 || d.Changes[0].Instead != "room for the answer and 4096 tokens of thinking" {
 		t.Errorf("%+v", d)
 	}
 	// A longer prompt finds its own room; what does not fit at all is the

@@ -202,7 +202,8 @@ func TestFailedTrials(t *testing.T) {
 	}
 	p := newPaid(t, llmtest.Options{Faults: faults})
 	dir := filepath.Join(t.TempDir(), "run")
-	code, stderr := p.run(0, append([]string{"run", "quick", "--seeds", "1", "--episodes", "1", "--out", dir}, p.args...)...)
+	// The cap is given, so that a shorter one is not tried.
+	code, stderr := p.run(0, append([]string{"run", "quick", "--seeds", "1", "--episodes", "1", "--max-tokens", "4000", "--out", dir}, p.args...)...)
 	if code != exitStopped || !bytes.Contains([]byte(stderr), []byte("--retry-errors")) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

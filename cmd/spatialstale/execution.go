@@ -23,10 +23,11 @@ import (
 
 // executionFlags say how a study is run; no result depends on them.
 type executionFlags struct {
-	Concurrency *int   `placeholder:"N" help:"Trials in progress at once: of each model with a server, 16 unless given; of the controls together, as many as there are processors. No result depends on it."`
-	Format      string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
-	Prices      string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
-	JSON        bool   `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
+	Concurrency *int    `placeholder:"N" help:"Trials in progress at once: of each model with a server, 16 unless given; of the controls together, as many as there are processors. No result depends on it."`
+	Format      string  `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
+	Prices      string  `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
+	Budget      *amount `placeholder:"USD" help:"Stop, so that it can be resumed, before a call could make the run cost more than this, all its sessions and models together. Needs the price of each model."`
+	JSON        bool    `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
 }
 
 // Validate is called when the command line has been read.
@@ -61,20 +62,20 @@ type execution struct {
 	prompts   study.Prompts
 	dir       string
 	prices    *price.List
+	purse     *price.Purse
+	ledger    *ledger               // of a run that is paid for, once it has begun
 	tally     atomic.Pointer[tally] // once the run has begun
 }
 
 // open reads the prices and makes the study's models ready. A run that goes on
 // says what its models were asked so far.
 func (x *execution) open(run []record.ModelInfo) (err error) {
-	x.prices = price.Shipped()
-	if x.flags.Prices != "" {
-		if x.prices, err = price.Read(x.flags.Prices); err != nil {
-			return err
-		}
+	if x.prices, err = readPrices(x.flags.Prices); err != nil {
+		return err
 	}
+	x.purse = price.NewPurse((*price.USD)(x.flags.Budget))
 	x.effective.say = x.notice
-	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, watch: &x.effective, waits: func(w llm.Wait) {
+	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, watch: &x.effective, paidFor: x.paidFor, waits: func(w llm.Wait) {
 		if t := x.tally.Load(); t != nil {
 			t.waits(w)
 		}
@@ -82,8 +83,10 @@ func (x *execution) open(run []record.ModelInfo) (err error) {
 	for _, m := range run {
 		o.run[m.Name] = m
 	}
-	x.models, err = o.open(x.study)
-	return err
+	if x.models, err = o.open(x.study); err != nil {
+		return err
+	}
+	return x.checkBudget()
 }
 
 // notice tells the person something at once, in its place in the progress once
@@ -141,9 +144,12 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
-	t.paid, t.prices = x.paid(), x.prices
-	if err := x.recall(t); err != nil {
+	t.paid, t.prices, t.all.limit = x.paid(), x.prices, (*price.USD)(x.flags.Budget)
+	if err := errors.Join(x.recall(t), x.recallSpending(t)); err != nil {
 		return errors.Join(err, w.Close())
+	}
+	if x.ledger != nil {
+		defer x.ledger.close()
 	}
 	x.effective.write = func(models []record.ModelInfo) error { return w.Models(context.WithoutCancel(x.env.ctx), models) }
 	if err := x.effective.write(x.effective.models()); err != nil {
@@ -170,7 +176,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	})
 	stopProgress()
 	closeErr := w.Close()
-	stopped := errors.Is(runErr, study.ErrStopped) || errors.Is(runErr, context.Canceled)
+	broke := errors.Is(runErr, llm.ErrBudget)
+	why := runErr
+	stopped := errors.Is(runErr, study.ErrStopped) || errors.Is(runErr, context.Canceled) || broke
 	done := sum.Before + sum.Finished + sum.Failed
 	if runErr == nil || stopped {
 		runErr = errors.Join(closeErr)
@@ -182,7 +190,10 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		return err
 	}
 	x.say("\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
+	x.say("%s", x.bill(t))
 	switch {
+	case broke:
+		return stoppedError{fmt.Errorf("stopped after %d of %d trials, because %w\nnothing is lost. Go on with: spatialstale resume %s --budget USD, where the sum counts all that the run has spent", done, sum.Planned, cause(why), x.dir)}
 	case stopped:
 		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, sum.Planned, x.dir)}
 	case len(sum.GivenUp) > 0:
@@ -195,6 +206,16 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		return stoppedError{err}
 	}
 	return nil
+}
+
+// cause is what is behind the failure of a call for want of money, without the
+// places that it passed through.
+func cause(err error) error {
+	var dry *price.DryError
+	if errors.As(err, &dry) {
+		return dry
+	}
+	return err
 }
 
 // print writes the tables of a run to whoever still reads them.

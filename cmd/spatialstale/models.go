@@ -35,6 +35,9 @@ type opener struct {
 	waits  func(llm.Wait)              // is told of each wait before a call is tried again; nil for nobody
 	watch  *effective                  // learns what comes of the calls
 	getenv func(string) string
+	// paidFor puts around a provider's model what belongs to each of its
+	// attempts; nil for nothing.
+	paidFor func(name string, s *provider.Settings, m llm.Model) (llm.Model, error)
 }
 
 // open makes the study's models ready and gives each its canonical name.
@@ -84,6 +87,11 @@ func (o *opener) openOne(name string, models []string) (llm.Model, error) {
 	m, err := providers().Open(name, provider.Env{Getenv: o.getenv, Settings: settings})
 	if err != nil {
 		return nil, err
+	}
+	if o.paidFor != nil {
+		if m, err = o.paidFor(name, &settings, m); err != nil {
+			return nil, err
+		}
 	}
 	m = o.watch.add(info, m)
 	// A call that waits before it is tried again leaves its place in flight to

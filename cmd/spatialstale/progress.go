@@ -108,13 +108,11 @@ func (s *standing) words(took time.Duration) string {
 	if s.input+s.output > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", short(s.input), short(s.output)))
 	}
-	switch {
-	case s.usd > 0 && s.unknown > 0:
-		parts = append(parts, fmt.Sprintf("$%.2f and %d calls of unknown price", s.usd, s.unknown))
-	case s.usd > 0:
-		parts = append(parts, fmt.Sprintf("$%.2f", s.usd))
-	case s.unknown > 0:
-		parts = append(parts, "price unknown")
+	if money := s.spent.money(); money != "" {
+		if s.limit != nil {
+			money += fmt.Sprintf(" of %v", *s.limit)
+		}
+		parts = append(parts, money)
 	}
 	if left, known := s.left(took); known {
 		parts = append(parts, fmt.Sprintf("%v left", left.Round(time.Second)))
@@ -260,21 +258,24 @@ type progressEvent struct {
 	WaitReason    string   `json:"wait_reason"`  // "rate-limit", "server", "timeout", …; empty when none waits
 	InputTokens   *int     `json:"input_tokens"` // null where no server has said any
 	OutputTokens  *int     `json:"output_tokens"`
-	USD           *float64 `json:"usd"` // of the calls made now; null while any of them has no known price
+	CachedTokens  *int     `json:"cached_tokens"` // of the input
+	USD           *float64 `json:"usd"`           // spent by the whole run on this model; null while the cost of a call is not known
+	USDAtMost     bool     `json:"usd_at_most"`   // it may be less: the list has no price for cached tokens
+	BudgetUSD     *float64 `json:"budget_usd"`    // for all models together; null without a budget
 	TrialsASecond float64  `json:"trials_per_second"`
 	Seconds       float64  `json:"seconds"`
 	SecondsLeft   *float64 `json:"seconds_left"` // null while it is not known
 }
 
-func (d *eventDisplay) show(_ standing, models []standing, took time.Duration) {
-	d.write("progress", models, took)
+func (d *eventDisplay) show(all standing, models []standing, took time.Duration) {
+	d.write("progress", &all, models, took)
 }
 
-func (d *eventDisplay) end(_ standing, models []standing, took time.Duration) {
-	d.write("end", models, took)
+func (d *eventDisplay) end(all standing, models []standing, took time.Duration) {
+	d.write("end", &all, models, took)
 }
 
-func (d *eventDisplay) write(event string, models []standing, took time.Duration) {
+func (d *eventDisplay) write(event string, all *standing, models []standing, took time.Duration) {
 	enc := json.NewEncoder(d.w)
 	enc.SetEscapeHTML(false)
 	for i := range models {
@@ -287,8 +288,12 @@ func (d *eventDisplay) write(event string, models []standing, took time.Duration
 			seconds := s.waiting.next.Seconds()
 			e.WaitSeconds, e.WaitReason = &seconds, string(s.waiting.why)
 		}
-		if s.unknown == 0 {
-			e.USD = &s.usd
+		e.CachedTokens = known(s.spent.cached)
+		if s.spent.unknown+s.spent.atLeast == 0 {
+			e.USD, e.USDAtMost = new(s.spent.usd.Dollars()), s.spent.atMost > 0
+		}
+		if all.limit != nil {
+			e.BudgetUSD = new(all.limit.Dollars())
 		}
 		if left, known := s.left(took); known {
 			seconds := left.Seconds()

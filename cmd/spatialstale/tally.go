@@ -38,11 +38,11 @@ type standing struct {
 	failed  int
 	calls   int // by this run of the program
 	retries int
-	input   int // tokens, where the servers said how many
+	input   int // tokens of these, where the servers said how many
 	output  int
-	usd     float64 // what these cost, where the price is known
-	unknown int     // calls that were paid for and cost nobody knows how much
-	waiting waiting // calls that wait to be tried again
+	spent   spending   // by the whole run, on models that are paid for
+	limit   *price.USD // of what the run may spend; only as a whole
+	waiting waiting    // calls that wait to be tried again
 }
 
 func newTally(w *store.Writer, e *env, s *study.Study, instances []record.Instance) (*tally, error) {
@@ -117,14 +117,6 @@ func (t *tally) DurableCall(ctx context.Context, c *record.Call) error {
 func (t *tally) called(c *record.Call) {
 	t.count(c.Model, func(s *standing) {
 		s.calls++
-		if t.paid[c.Model] {
-			p, known := t.prices.Of(c.Model)
-			if known && c.InputTokens != nil && c.OutputTokens != nil {
-				s.usd += p.Cost(*c.InputTokens, *c.OutputTokens)
-			} else {
-				s.unknown++
-			}
-		}
 		if c.InputTokens != nil {
 			s.input += *c.InputTokens
 		}
@@ -132,6 +124,20 @@ func (t *tally) called(c *record.Call) {
 			s.output += *c.OutputTokens
 		}
 	})
+	t.spend(c)
+}
+
+// spend counts what a call costs, one of now or of an earlier session.
+func (t *tally) spend(c *record.Call) {
+	if !t.paid[c.Model] {
+		return
+	}
+	usage := usageOf(c)
+	var cost *price.Cost
+	if p, known := t.prices.Of(c.Model); known {
+		cost = new(p.Cost(usage))
+	}
+	t.count(c.Model, func(s *standing) { s.spent.add(usage, cost) })
 }
 
 // standings returns how far the run is, as a whole and by model, and how long

@@ -179,8 +179,9 @@ func clamp(part *int, n int) int {
 	return max(0, min(*part, n))
 }
 
-// cachedOf returns how many of a beginning's tokens a cache serves.
-func (p *Price) cachedOf(beginning int) int {
+// CachedOf returns how many tokens of a beginning that was sent before the
+// provider's cache serves, 0 where nothing is known of its cache.
+func (p *Price) CachedOf(beginning int) int {
 	if p.CacheFrom == 0 || beginning < p.CacheFrom {
 		return 0
 	}

@@ -15,11 +15,9 @@ import (
 // the output cap. It is safe for concurrent use.
 type Purse struct {
 	limit USD // most for none
-	// keep is told, before an attempt begins and after it ended, the most that
-	// can have been spent by now; an error stops the run. Nil for nobody.
-	keep func(most USD) error
 
 	mu    sync.Mutex
+	keep  func(most USD) error
 	state Standing
 	queue []*claim // attempts that wait, first come, first served
 	dry   error    // why no further attempt begins
@@ -44,14 +42,23 @@ type claim struct {
 	err  error
 }
 
-// NewPurse returns a purse with a limit, nil for none, of which earlier sessions
-// have spent what is given. keep may be nil.
-func NewPurse(limit *USD, spent, lost USD, keep func(most USD) error) *Purse {
-	p := &Purse{limit: most, keep: keep, state: Standing{Spent: spent, Lost: lost}}
+// NewPurse returns a purse with a limit, nil for none.
+func NewPurse(limit *USD) *Purse {
+	p := &Purse{limit: most}
 	if limit != nil {
 		p.limit = *limit
 	}
 	return p
+}
+
+// Open says what earlier sessions have spent, and who keeps what is spent from
+// now on: keep is told, before an attempt begins and after it ended, the most
+// that can have been spent by then, and its error stops the run. It may be nil.
+// Open belongs before the first attempt.
+func (p *Purse) Open(spent, lost USD, keep func(most USD) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, p.keep = Standing{Spent: spent, Lost: lost}, keep
 }
 
 // Standing returns how the purse stands.
@@ -80,7 +87,7 @@ type purseOf struct {
 // Reserve implements llm.Budget.
 func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
 	need, err := b.price.Worst(req, b.detail)
-	if err != nil {
+	if _, limited := b.purse.Limit(); err != nil && limited {
 		return nil, fmt.Errorf("%w: %s: %w", llm.ErrBudget, b.name, err)
 	}
 	if err := b.purse.reserve(ctx, b.name, need); err != nil {

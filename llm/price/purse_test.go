@@ -57,7 +57,8 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 			var kept price.USD
 			var mu sync.Mutex
 			billed := 0
-			purse := price.NewPurse(dollars(limit), 0, 0, func(most price.USD) error {
+			purse := price.NewPurse(dollars(limit))
+			purse.Open(0, 0, func(most price.USD) error {
 				mu.Lock()
 				defer mu.Unlock()
 				kept = most
@@ -114,7 +115,7 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 // back, and goes before later ones that would fit.
 func TestPurseWaitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		purse := price.NewPurse(dollars(10_000+2*tokensAround), 0, 0, nil)
+		purse := price.NewPurse(dollars(10_000 + 2*tokensAround))
 		var order []string
 		call := func(slot string, limit, used int) func() {
 			m := llm.Budgeted(answer(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
@@ -147,7 +148,7 @@ func TestPurseWaitsInOrder(t *testing.T) {
 // call behind, or its money set aside.
 func TestPurseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		purse := price.NewPurse(dollars(5000), 0, 0, nil)
+		purse := price.NewPurse(dollars(5000))
 		hold, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 3000))
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,8 @@ func TestPurseGivesUp(t *testing.T) {
 // A server that writes more than it was allowed must be noticed, and what it
 // took counts.
 func TestPurseNoticesAnOverrun(t *testing.T) {
-	purse := price.NewPurse(dollars(10_000), *dollars(100), *dollars(7), nil)
+	purse := price.NewPurse(dollars(10_000))
+	purse.Open(*dollars(100), *dollars(7), nil)
 	m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Usage: usage(0, -1, -1, 9000)}, nil
 	}), purse.For("m", perToken, ""))
@@ -198,7 +200,8 @@ func TestPurseNoticesAnOverrun(t *testing.T) {
 
 // A purse that cannot keep what is spent must let nothing begin.
 func TestPurseStopsWhenItCannotKeep(t *testing.T) {
-	purse := price.NewPurse(nil, 0, 0, func(price.USD) error { return errors.New("disk full") })
+	purse := price.NewPurse(nil)
+	purse.Open(0, 0, func(price.USD) error { return errors.New("disk full") })
 	_, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 10))
 	if !errors.Is(err, llm.ErrJournal) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("%v", err)

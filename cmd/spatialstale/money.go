@@ -1,0 +1,304 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+// An amount is a sum of money on the command line, in dollars.
+type amount price.USD
+
+// UnmarshalText reads "5", "0.25" or "$5".
+func (a *amount) UnmarshalText(text []byte) error {
+	var d float64
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(string(text), "$")), &d); err != nil {
+		return fmt.Errorf("%q is no sum of money; write it in dollars, as in 5 or 0.25", text)
+	}
+	u, ok := price.FromDollars(d)
+	if !ok {
+		return fmt.Errorf("%q: a budget is a sum from 0 to a million dollars", text)
+	}
+	*a = amount(u)
+	return nil
+}
+
+// readPrices returns the prices of a file, or those that ship for "".
+func readPrices(file string) (*price.List, error) {
+	if file == "" {
+		return price.Shipped(), nil
+	}
+	return price.Read(file)
+}
+
+// capOptions say how much a model may write where the study does not.
+func capOptions(prices *price.List, model string) llm.CapOptions {
+	o := llm.CapOptions{Thinking: llm.DefaultThinking}
+	if p, ok := prices.Of(model); ok {
+		o.Most = p.MaxOutput
+		if p.Thinks != nil && !*p.Thinks {
+			o.Thinking = 0
+		}
+	}
+	return o
+}
+
+// paidFor puts the caps and the purse around a model of a provider.
+func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm.Model, error) {
+	if x.flags.Budget != nil {
+		if err := capless(s); err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", name, err)}
+		}
+	}
+	if p, ok := x.prices.Of(name); ok {
+		m = llm.Budgeted(m, x.purse.For(name, p, s.Detail))
+	}
+	return llm.Capped(m, capOptions(x.prices, name)), nil
+}
+
+// capless refuses an extra body that sets what a budget rests on: it would go
+// before our own.
+func capless(s *provider.Settings) error {
+	var members map[string]json.RawMessage
+	if len(s.ExtraBody) > 0 {
+		if err := json.Unmarshal(s.ExtraBody, &members); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		switch key {
+		case "max_tokens", "max_completion_tokens", "max_output_tokens", "generationConfig", "generation_config", "options":
+			return fmt.Errorf("--budget rests on the cap on output tokens, and --extra-body may set another with %q; give the cap with --max-tokens", key)
+		}
+	}
+	return nil
+}
+
+// checkBudget refuses a budget that could not be kept: each model's price must
+// be known, and what its pictures count for.
+func (x *execution) checkBudget() error {
+	if x.flags.Budget == nil {
+		return nil
+	}
+	var errs []error
+	for _, m := range x.effective.models() {
+		p, known := x.prices.Of(m.Name)
+		switch {
+		case m.Control:
+		case !known:
+			errs = append(errs, fmt.Errorf("--budget needs the price of %s, which the list of %s does not have; give one with --prices FILE, as in\n  date: %s\n  models:\n    %s: {input: 2.50, output: 10.00, source: where you read it}",
+				m.Name, x.prices.Date, x.env.now().Format("2006-01-02"), m.Name))
+		case p.Images == nil && shows(x.study, record.Vision):
+			errs = append(errs, fmt.Errorf("--budget needs to know how many tokens a picture has for %s, which the list of prices does not say; give a list with its images rule with --prices FILE (docs/costs.md), or leave pictures out with --modality text", m.Name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// shows reports whether a study shows the lake in that way.
+func shows(s *study.Study, modality string) bool {
+	return s.Detection != nil && slices.Contains(s.Detection.Modalities, modality) ||
+		s.Navigation != nil && slices.Contains(s.Navigation.Modalities, modality)
+}
+
+// A ledger is the file of a run folder that holds the most that the run can have
+// spent, over all its sessions: what its stored calls cost, and what may have
+// been billed for calls whose answers never came. It is written before each
+// call, so that a killed run has not forgotten the calls under way.
+type ledger struct{ file *os.File }
+
+const ledgerName = "spent.json"
+
+// openLedger opens the ledger of a run folder and returns what it holds; a new
+// one holds nothing.
+func openLedger(dir string) (*ledger, price.USD, error) {
+	file, err := os.OpenFile(filepath.Join(dir, ledgerName), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, 0, err
+	}
+	held, err := readLedger(file.Name())
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return &ledger{file}, held, nil
+}
+
+func readLedger(path string) (price.USD, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || len(text) == 0 {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var held struct {
+		Most *int64 `json:"spent_at_most"`
+	}
+	if err := json.Unmarshal(text, &held); err != nil || held.Most == nil || *held.Most < 0 {
+		return 0, fmt.Errorf("%s: it does not say what the run has spent; without it a budget cannot be kept over sessions. Delete it to count only the calls that are stored", path)
+	}
+	return price.USD(*held.Most), nil
+}
+
+// keep writes the most that can have been spent.
+func (l *ledger) keep(most price.USD) error {
+	// The width is fixed: a shorter text would leave the end of a longer one.
+	_, err := l.file.WriteAt(fmt.Appendf(nil, `{"spent_at_most":%20d,"unit":"1e-12 USD"}`+"\n", int64(most)), 0)
+	return err
+}
+
+func (l *ledger) close() error { return l.file.Close() }
+
+// usageOf returns a stored call's tokens.
+func usageOf(c *record.Call) llm.Usage {
+	return llm.Usage{
+		InputTokens: c.InputTokens, CachedTokens: c.CachedTokens, CacheWriteTokens: c.CacheWriteTokens,
+		OutputTokens: c.OutputTokens, ReasoningTokens: c.ReasoningTokens,
+	}
+}
+
+// A spending counts tokens and money of calls that were paid for.
+type spending struct {
+	calls                 int
+	input, cached, output int // tokens, where the servers said how many
+	silent                int // calls of which a server did not say
+	usd                   price.USD
+	unknown               int // calls of models without a price
+	atLeast, atMost       int // calls whose true cost may be above, below
+}
+
+// add counts a call; its cost is nil where the model has no price.
+func (s *spending) add(u llm.Usage, cost *price.Cost) {
+	s.calls++
+	s.input += said(u.InputTokens)
+	s.cached += said(u.CachedTokens)
+	s.output += said(u.OutputTokens)
+	if u.InputTokens == nil || u.OutputTokens == nil {
+		s.silent++
+	}
+	if cost == nil {
+		s.unknown++
+		return
+	}
+	if s.usd += cost.USD; s.usd < 0 {
+		s.usd = price.USD(1<<63 - 1)
+	}
+	if cost.AtLeast {
+		s.atLeast++
+	}
+	if cost.AtMost {
+		s.atMost++
+	}
+}
+
+// said is a number of tokens, 0 where a server did not say it.
+func said(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// money says what was spent: exactly, or on which side the truth lies.
+func (s *spending) money() string {
+	switch priced := s.calls - s.unknown; {
+	case s.calls == 0:
+		return ""
+	case priced == 0:
+		return "price unknown"
+	case s.unknown > 0:
+		return fmt.Sprintf("%v and %s of unknown price", s.usd, count(s.unknown, "call"))
+	case s.atLeast > 0 && s.atMost > 0:
+		return fmt.Sprintf("about %v", s.usd)
+	case s.atLeast > 0:
+		return fmt.Sprintf("at least %v", s.usd)
+	case s.atMost > 0:
+		return fmt.Sprintf("at most %v", s.usd)
+	}
+	return s.usd.String()
+}
+
+// recallSpending counts what earlier sessions of the run were billed for, and
+// opens the purse with it.
+func (x *execution) recallSpending(t *tally) error {
+	if x.paid() == nil {
+		return nil
+	}
+	run, err := store.Open(x.dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	for c, err := range run.Calls() {
+		if err != nil {
+			return err
+		}
+		t.spend(c)
+	}
+	ledger, held, err := openLedger(x.dir)
+	if err != nil {
+		return err
+	}
+	x.ledger = ledger
+	spent := t.all.spent.usd
+	x.purse.Open(spent, max(0, held-spent), ledger.keep)
+	return nil
+}
+
+// bill says at the end what the run was billed for, over all its sessions.
+func (x *execution) bill(t *tally) string {
+	s := &t.all.spent
+	if s.calls == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Tokens: %s in", grouped(s.input))
+	if s.cached > 0 {
+		text += fmt.Sprintf(" (%s from a cache)", grouped(s.cached))
+	}
+	text += fmt.Sprintf(", %s out, in %s", grouped(s.output), count(s.calls, "call"))
+	if s.silent > 0 {
+		text += fmt.Sprintf(", of which %s did not say all", grouped(s.silent))
+	}
+	text += "\nCost: " + s.money()
+	if limit, ok := x.purse.Limit(); ok {
+		text += fmt.Sprintf(" of %v", limit)
+	}
+	stands := x.purse.Standing()
+	if stands.Lost > 0 {
+		text += fmt.Sprintf(", and up to %v for calls whose cost nobody saw", stands.Lost)
+	}
+	if s.unknown == s.calls {
+		text += fmt.Sprintf("; the list of prices of %s does not have it\n", x.prices.Date)
+	} else {
+		text += fmt.Sprintf(", by the list of prices of %s\n", x.prices.Date)
+	}
+	if stands.Overruns > 0 {
+		text += fmt.Sprintf("%s cost more than the cap on output tokens allows: a server does not keep to it, and a budget cannot hold it\n", count(stands.Overruns, "call"))
+	}
+	return text
+}
+
+// grouped writes a number with commas.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spatialstale/spatialstale/llm/llmtest"
+	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/store"
+)
+
+// outcome runs a command to its end, here.
+func outcome(args ...string) (code int, said string) {
+	var stderr bytes.Buffer
+	code = execute(args, env{ctx: context.Background(), stdout: io.Discard, stderr: &stderr, now: time.Now})
+	return code, stderr.String()
+}
+
+// priceFile writes a list with one price.
+func priceFile(t *testing.T, model, price string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "date: 2026-11-30\nmodels:\n  %s: %s\n", model, price), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// billed is what the stored calls of a run cost, worked out anew.
+func billed(t *testing.T, dir string, rateIn, rateOut float64) (dollars float64, calls int) {
+	t.Helper()
+	run, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	for c, err := range run.Calls() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		dollars += (float64(*c.InputTokens)*rateIn + float64(*c.OutputTokens)*rateOut) / 1e6
+		calls++
+	}
+	return dollars, calls
+}
+
+// A run must stop before it could cost more than its budget, at any
+// concurrency, counting attempts that nobody saw the end of; go on in the next
+// session within the same sum; finish with a larger one; and pay for no call
+// twice.
+func TestBudget(t *testing.T) {
+	const model = "openai-api/rehearse/ref/reader"
+	ledger := filepath.Join(t.TempDir(), "ledger.jsonl")
+	url, stop := rehearse(t, "--ledger", ledger, "--faults", "429-ms=0.05,502=0.02,seed=3", "--retry-after", "1ms")
+	t.Setenv("REHEARSE_BASE_URL", url)
+	t.Setenv(nameCallsVar, "1")
+	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
+	dir := filepath.Join(t.TempDir(), "run")
+	study := []string{"run", "quick", "--seeds", "2", "--modality", "text", "--task", "detect", "--model", model, "--concurrency", "4", "--out", dir}
+
+	code, said := outcome(append(study, "--budget", "1")...)
+	if code != exitUsage || !strings.Contains(said, "--budget needs the price of "+model) {
+		t.Fatalf("without a price it ended with %d: %s", code, said)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a run that was refused left a folder")
+	}
+	code, said = outcome(append(study, "--budget", "0.25", "--prices", prices)...)
+	spent, calls := billed(t, dir, 2.5, 10)
+	if code != exitStopped || spent > 0.25 || spent < 0.10 || !strings.Contains(said, "the budget of $0.25") || !strings.Contains(said, "--budget USD") {
+		t.Fatalf("ended with %d after %v: %s", code, spent, said)
+	}
+	code, said = outcome("resume", dir, "--budget", "0.25", "--prices", prices)
+	if again, n := billed(t, dir, 2.5, 10); code != exitStopped || again > 0.25 || n < calls {
+		t.Fatalf("the same budget again: ended with %d after %v and %d calls: %s", code, again, n, said)
+	}
+	code, said = outcome("resume", dir, "--budget", "5", "--prices", prices, "--retry-errors")
+	spent, calls = billed(t, dir, 2.5, 10)
+	if want := fmt.Sprintf("Cost: $%.2f of $5.00", spent); code != exitDone || !strings.Contains(said, want) {
+		t.Fatalf("ended with %d after %v: %s", code, spent, said)
+	}
+	stop()
+	entries, err := llmtest.ReadLedger(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := llmtest.Count(entries); n.Repeated != 0 || n.Distinct != calls {
+		t.Errorf("%+v for %d calls", n, calls)
+	}
+	held, err := readLedger(filepath.Join(dir, ledgerName))
+	if err != nil || held.Dollars() < spent-1e-9 || held.Dollars() > 5 {
+		t.Errorf("the ledger holds %v of %v: %v", held, spent, err)
+	}
+}
+
+// What a killed session had under way may have been billed: the next session
+// must count it, and one without a ledger must not fail.
+func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
+	const model = "openai-api/rehearse/ref/reader"
+	url, stop := rehearse(t)
+	defer stop()
+	t.Setenv("REHEARSE_BASE_URL", url)
+	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, said := outcome("run", "quick", "--seeds", "1", "--modality", "text", "--task", "detect", "--regime", "L1,L2", "--model", model, "--out", dir, "--prices", prices, "--budget", "0.08"); code != exitStopped {
+		t.Fatalf("%d: %s", code, said)
+	}
+	l, held, err := openLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.keep(held + 2*price.Dollar); err != nil { // as if killed with calls of two dollars under way
+		t.Fatal(err)
+	}
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+	code, said := outcome("resume", dir, "--prices", prices, "--budget", "2")
+	if code != exitStopped || !strings.Contains(said, "up to $2.00 on calls whose cost nobody saw") {
+		t.Errorf("%d: %s", code, said)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ledgerName), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "2"); code != exitFailed || !strings.Contains(said, "it does not say what the run has spent") {
+		t.Errorf("%d: %s", code, said)
+	}
+	if err := os.Remove(filepath.Join(dir, ledgerName)); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "2"); code != exitDone {
+		t.Errorf("%d: %s", code, said)
+	}
+}
+
+// A budget for pictures needs to know what a picture counts for.
+func TestBudgetRefusesPicturesWithoutARule(t *testing.T) {
+	const model = "openai-api/rehearse/ref/reader"
+	t.Setenv("REHEARSE_BASE_URL", "http://127.0.0.1:9/v1")
+	prices := priceFile(t, model, "{input: 2.50, output: 10, source: made up}")
+	code, said := outcome("run", "quick", "--seeds", "1", "--modality", "vision", "--model", model, "--out", filepath.Join(t.TempDir(), "run"), "--prices", prices, "--budget", "1")
+	if code != exitUsage || !strings.Contains(said, "how many tokens a picture has for "+model) {
+		t.Errorf("%d: %s", code, said)
+	}
+	for _, sum := range []string{"-1", "lots", "1e9"} {
+		if code, said := outcome("run", "quick", "--budget="+sum); code != exitUsage || !strings.Contains(said, sum) {
+			t.Errorf("--budget %s: %d: %s", sum, code, said)
+		}
+	}
+}
+
+func TestMoneySays(t *testing.T) {
+	one := price.Dollar
+	for _, c := range []struct {
+		s    spending
+		want string
+	}{
+		{spending{}, ""},
+		{spending{calls: 2, usd: one}, "$1.00"},
+		{spending{calls: 2, unknown: 2}, "price unknown"},
+		{spending{calls: 2, unknown: 1, usd: one}, "$1.00 and 1 call of unknown price"},
+		{spending{calls: 2, atLeast: 1, usd: one}, "at least $1.00"},
+		{spending{calls: 2, atMost: 1, usd: one}, "at most $1.00"},
+		{spending{calls: 2, atMost: 1, atLeast: 1, usd: one}, "about $1.00"},
+	} {
+		if got := c.s.money(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
+		}
+	}
+}
