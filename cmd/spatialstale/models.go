@@ -85,7 +85,10 @@ func (o *opener) openOne(name string, models []string) (llm.Model, error) {
 	settings.NameCalls = o.getenv(nameCallsVar) != ""
 	settings.Deadlines = o.flags.deadlines()
 	m, err := providers().Open(name, provider.Env{Getenv: o.getenv, Settings: settings})
-	if err != nil {
+	switch {
+	case err != nil && strings.HasSuffix(err.Error(), "is not set"):
+		return nil, fmt.Errorf("%w; set it, or write it into a file and give --env-file FILE", err)
+	case err != nil:
 		return nil, err
 	}
 	if o.paidFor != nil {
