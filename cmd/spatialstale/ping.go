@@ -54,13 +54,17 @@ func pingTrial(model, modality string) (*llm.Request, error) {
 	return nil, errors.New("the smallest study has no trial")
 }
 
+// pingTokens caps a ping's answer, thinking as well: enough for a model that
+// thinks, and a bound for one that does not stop.
+const pingTokens = 4096
+
 // ping asks a model one step, with a picture; a model that takes none is asked
 // once more, in text. There are no other attempts.
 func ping(e *env, o *opener, name string, names []string) pong {
 	p := pong{Model: name}
 	m, err := o.openOne(name, names)
 	if err != nil {
-		p.Error = cause(err)
+		p.Error = bareError(err)
 		return p
 	}
 	var reply *llm.Reply
@@ -70,6 +74,7 @@ func ping(e *env, o *opener, name string, names []string) pong {
 			p.Error = err.Error()
 			return p
 		}
+		req.Params.MaxTokens = new(pingTokens)
 		began := e.now()
 		reply, err = m.Generate(e.ctx, req)
 		took := e.now().Sub(began).Seconds()
@@ -81,10 +86,10 @@ func ping(e *env, o *opener, name string, names []string) pong {
 			break
 		}
 		if modality == record.Vision && mayBePicture(err) {
-			p.Picture = "not taken: " + cause(err)
+			p.Picture = "not taken: " + bareError(err)
 			continue
 		}
-		p.Error = cause(err)
+		p.Error = bareError(err)
 		if modality == record.Text {
 			p.Picture = ""
 		}
@@ -115,8 +120,8 @@ func mayBePicture(err error) bool {
 	return false
 }
 
-// cause is an error without the model and the slot, which are known.
-func cause(err error) string {
+// bareError is an error without the model and the slot, which are known.
+func bareError(err error) string {
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		return err.Error()
