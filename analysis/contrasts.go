@@ -262,8 +262,8 @@ func lostSeeds(rows []*paired, bounds bool) []string {
 	if whole == shared {
 		return nil
 	}
-	text := fmt.Sprintf("Incomplete: %s of the %s behind these rows have lost trials and are in no test: whole/planned is shown.",
-		thousands(shared-whole), countOf(shared, "seed"))
+	text := fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown.",
+		countOf(shared, "pair"), thousands(shared-whole))
 	if bounds {
 		text += " What the lost trials could change stands beside: the mean difference over all planned seeds if they had all gone against it, or for it."
 	}
