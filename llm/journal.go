@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	case past != nil:
-		return m.serve(past, sum)
+		return serve(past, m.name, sum)
 	}
 	began := m.now()
 	reply, err := m.model.Generate(ctx, req)
@@ -75,7 +76,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 		Reasoning:    reply.Reasoning,
 		Finish:       string(reply.Finish),
 		ServerModel:  reply.Model,
-		Latency:      m.now().Sub(began),
+		Latency:      cmp.Or(reply.Took, m.now().Sub(began)),
 		Booleans:     reply.Booleans,
 
 		InputTokens:      reply.Usage.InputTokens,
@@ -95,10 +96,10 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 
 // serve returns a past call's reply, if it answered this very request. What
 // parameters were asked for is part of the trial's key.
-func (m *journaled) serve(past *record.Call, sum [32]byte) (*Reply, error) {
-	if past.Model != m.name || past.PromptSHA256 != sum {
+func serve(past *record.Call, name string, sum [32]byte) (*Reply, error) {
+	if past.Model != name || past.PromptSHA256 != sum {
 		return nil, fmt.Errorf("%w at %s of trial %s: it was asked of %s with prompt %x, now of %s with prompt %x; run the study anew in another folder",
-			ErrChanged, past.Slot, past.Trial, past.Model, past.PromptSHA256[:8], m.name, sum[:8])
+			ErrChanged, past.Slot, past.Trial, past.Model, past.PromptSHA256[:8], name, sum[:8])
 	}
 	return &Reply{
 		Text:      past.Reply,

@@ -17,6 +17,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"time"
 
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -199,6 +200,8 @@ type Reply struct {
 	// them, in the order in which they stand there; only where they were asked
 	// for and the server gives them.
 	Booleans []record.Boolean
+	// Took is how long a call took that was made before; 0 for one of now.
+	Took time.Duration
 }
 
 // Usage counts tokens; nil means that the server did not say.

@@ -362,6 +362,17 @@ type Manifest struct {
 	Prompts   map[string]string `json:"prompts"`   // prompt file → SHA-256 of its text
 	Instances map[string]string `json:"instances"` // "seed/ROWSxCOLS/regime" → SHA-256 of the instance's JSON
 	Trials    int               `json:"trials"`    // planned
+
+	// ReplayedFrom are the runs whose replies the run was made from; none where
+	// models were asked.
+	ReplayedFrom []Origin `json:"replayed_from,omitempty"`
+}
+
+// An Origin is a run that another one was made from.
+type Origin struct {
+	Run     string    `json:"run"` // name of its folder
+	Program string    `json:"program"`
+	Created time.Time `json:"created"`
 }
 
 // A ModelInfo names a model of a run; Control marks the built-in reference

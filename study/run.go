@@ -76,7 +76,7 @@ type Summary struct {
 // Run makes the study's trials in the order of its plan. A trial that fails is
 // recorded as failed and sinks no other; an error that every further call of a
 // model would meet too (a refused credential, an exhausted quota, an unknown
-// model, a budget that does not reach), a failing recorder, and the end of ctx
+// model, a budget that does not reach, replies that do not reach in a replay), a failing recorder, and the end of ctx
 // stop the run. A model that was given up (Options.MaxErrors) does not: its
 // trials that were not begun, or not ended, are left for later.
 func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
@@ -381,7 +381,7 @@ func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
 			return nil, errGivenUp
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case llm.KindOf(failure).Fatal(), errors.Is(failure, llm.ErrJournal), errors.Is(failure, llm.ErrChanged), errors.Is(failure, llm.ErrBudget):
+		case llm.KindOf(failure).Fatal(), errors.Is(failure, llm.ErrJournal), errors.Is(failure, llm.ErrChanged), errors.Is(failure, llm.ErrMissing), errors.Is(failure, llm.ErrBudget):
 			return nil, failure
 		}
 		rec.Outcome, rec.Error = record.Failed, failure.Error()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,7 @@ type execution struct {
 	dir       string
 	prices    *price.List
 	purse     *price.Purse
+	replay    *replaySource         // where every answer comes from, when no model is asked
 	ledger    *ledger               // of a run that is paid for, once it has begun
 	tally     atomic.Pointer[tally] // once the run has begun
 }
@@ -102,6 +104,9 @@ func (x *execution) notice(line string) {
 // paid returns the models whose answers are paid for: all but the controls.
 func (x *execution) paid() map[string]bool {
 	var paid map[string]bool
+	if x.replay != nil {
+		return nil
+	}
 	for _, m := range x.effective.models() {
 		if !m.Control {
 			if paid == nil {
@@ -127,6 +132,9 @@ func (x *execution) manifest(instances []record.Instance) (record.Manifest, erro
 		Models:    x.effective.models(),
 		Prompts:   x.prompts.Sums(),
 		Instances: map[string]string{},
+	}
+	if x.replay != nil {
+		m.ReplayedFrom = x.replay.origins()
 	}
 	for i := range instances {
 		name, sum, err := identify(&instances[i])
@@ -176,6 +184,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	})
 	stopProgress()
 	closeErr := w.Close()
+	if x.replay != nil && (runErr != nil || closeErr != nil) {
+		return x.discard(cmp.Or(runErr, closeErr))
+	}
 	broke := errors.Is(runErr, llm.ErrBudget)
 	why := runErr
 	stopped := errors.Is(runErr, study.ErrStopped) || errors.Is(runErr, context.Canceled) || broke

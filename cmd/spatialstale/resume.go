@@ -37,6 +37,9 @@ func (c *resumeCmd) Run(e *env) error {
 		return err
 	}
 	manifest := run.Manifest()
+	if err := notReplayed(c.Dir, &manifest); err != nil && len(c.Add) > 0 {
+		return errors.Join(err, run.Close())
+	}
 	missing, err := run.Missing()
 	s, studyErr := runnableStudy(run, c.Dir)
 	if err := errors.Join(err, studyErr, run.Close()); err != nil {
@@ -57,6 +60,9 @@ func (c *resumeCmd) Run(e *env) error {
 	if missing == 0 && len(c.Add) == 0 && !c.RetryErrors {
 		x.say("%s is finished: nothing to do\n", c.Dir)
 		return x.again()
+	}
+	if err := notReplayed(c.Dir, &manifest); err != nil {
+		return err
 	}
 	how := store.Resumption{RetryErrors: c.RetryErrors}
 	if len(c.Add) > 0 {

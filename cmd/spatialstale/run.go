@@ -13,9 +13,10 @@ import (
 type runCmd struct {
 	studyFlags
 	executionFlags `group:"How the study is run:"`
-	Dataset        string `group:"How the study is run:" placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
-	Prompts        string `group:"How the study is run:" placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
-	Out            string `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
+	Dataset        string   `group:"How the study is run:" placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
+	Replay         []string `group:"How the study is run:" sep:"none" placeholder:"RUN" help:"Ask no model: take every answer from the recorded replies of this run; repeat for several. The study is that run's unless one is named."`
+	Prompts        string   `group:"How the study is run:" placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
+	Out            string   `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
 	modelFlags     `group:"How models are reached (docs/models.md):"`
 }
 
@@ -27,9 +28,12 @@ func (c *runCmd) Validate() error {
 // Run makes the run folder, runs the study and prints its tables.
 func (c *runCmd) Run(e *env) error {
 	e.watchSignals()
-	s, err := c.build()
+	s, source, err := c.chosen()
 	if err != nil {
 		return err
+	}
+	if source != nil {
+		defer source.close()
 	}
 	if c.Dataset != "" {
 		if err := takeDataset(s, c.Dataset, &c.studyFlags); err != nil {
@@ -37,7 +41,12 @@ func (c *runCmd) Run(e *env) error {
 		}
 	}
 	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts()}
-	if err := x.open(nil); err != nil {
+	if source != nil {
+		err = x.openReplay(source)
+	} else {
+		err = x.open(nil)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's
@@ -45,6 +54,11 @@ func (c *runCmd) Run(e *env) error {
 	}
 	if c.Prompts != "" {
 		if x.prompts, err = study.ReadPrompts(c.Prompts); err != nil {
+			return err
+		}
+	}
+	if source != nil {
+		if err := source.samePrompts(x.prompts); err != nil {
 			return err
 		}
 	}
@@ -63,6 +77,31 @@ func (c *runCmd) Run(e *env) error {
 	x.say("Study %s: %d trials of %s on %s, into %s\n",
 		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), x.dir)
 	return x.run(w, instances)
+}
+
+// chosen returns the study, and the runs whose replies are to be served, if
+// there are any.
+func (c *runCmd) chosen() (*study.Study, *replaySource, error) {
+	if len(c.Replay) == 0 {
+		s, err := c.build()
+		return s, nil, err
+	}
+	source, err := openReplay(c.Replay)
+	if err != nil {
+		return nil, nil, err
+	}
+	var s *study.Study
+	if c.Study == "" {
+		if s, err = source.study(); err == nil {
+			s, err = c.change(s)
+		}
+	} else {
+		s, err = c.build()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, source.close())
+	}
+	return s, source, nil
 }
 
 // create makes the run folder: the one asked for, or the first free one of the

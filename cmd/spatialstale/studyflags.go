@@ -13,7 +13,7 @@ import (
 
 // studyFlags choose a study and change it.
 type studyFlags struct {
-	Study      string       `arg:"" optional:"" default:"paper" help:"Preset or YAML file (docs/studies.md). Presets: paper, quick, vision, batch, score, framing, sizes."`
+	Study      string       `arg:"" optional:"" help:"Preset or YAML file (docs/studies.md); paper unless given. Presets: paper, quick, vision, batch, score, framing, sizes."`
 	Set        []string     `sep:"none" placeholder:"KEY=VALUE" group:"What is run:" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
 	Model      []string     `sep:"none" placeholder:"NAME" group:"What is run:" help:"Model to run, as provider/name (spatialstale models lists them); repeat for several. Replaces the study's models."`
 	Seeds      *int         `placeholder:"N" group:"What is run:" help:"Take the first N of the study's 50 seeds (more than 50 continues the same draw)."`
@@ -42,6 +42,11 @@ func (f *studyFlags) build() (*study.Study, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	return f.change(s)
+}
+
+// change applies the flags to a study and returns it.
+func (f *studyFlags) change(s *study.Study) (*study.Study, error) {
 	for _, setting := range f.Set {
 		if err := s.Set(setting); err != nil {
 			return nil, usageError{err}
@@ -105,6 +110,9 @@ func (f *studyFlags) build() (*study.Study, error) {
 // base is the study before the flags change it: a file where the name looks
 // like one, a preset otherwise.
 func (f *studyFlags) base() (*study.Study, error) {
+	if f.Study == "" {
+		return study.Preset("paper")
+	}
 	if strings.ContainsAny(f.Study, "./\\") {
 		return study.ReadFile(f.Study)
 	}
