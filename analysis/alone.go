@@ -27,8 +27,10 @@ func (p *pairing) runs(differences []Difference) Table {
 		{Column{Key: "a", Heading: "A", Kind: Label}, func(d *Difference) Cell { return Cell{Label: d.A} }},
 		{Column{Key: "b", Heading: "B", Kind: Label}, func(d *Difference) Cell { return Cell{Label: d.B} }},
 	}, rows)
-	if p.other {
-		t.Notes = append(t.Notes, fmt.Sprintf("Each run has one model: A’s %s is paired with B’s %s.", p.shown(p.modelsA[0]), p.shown(p.modelsB[0])))
+	for _, a := range p.modelsA {
+		if b := p.inB[a]; b != "" && b != a {
+			t.Notes = append(t.Notes, fmt.Sprintf("A’s %s is paired with B’s %s.", p.shown(a), p.shown(b)))
+		}
 	}
 	shared, onlyA, onlyB := sides(p.a.seeds(), p.b.seeds())
 	if len(shared) == 0 {

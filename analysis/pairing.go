@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // A Difference is something in which the studies of two runs differ, in words
@@ -15,14 +17,18 @@ type Difference struct{ What, A, B string }
 // differ, one of detections, one of episodes. Settings (model, modality,
 // regime, strategy, batch, framing, size) that both have are paired seed by
 // seed; a seed counts when no trial of it is lost on either side, and its
-// episodes are averaged first. When each run has one model, another one, the
-// two models are paired. Whatever one run has alone is named, and in no figure.
+// episodes are averaged first. Whatever one run has alone is named, and in no
+// figure.
 //
-// The differences stand in the first table as they are given. No test is made:
-// the differences of every seed are in the cells, ready for one.
-func Compare(a, b *Collector, differences []Difference) []Table {
+// A model is paired with the one that models names for it, else with that of the
+// same name; when each run has one model, these two are, and so is what is left
+// over when it is one model with other parameters.
+//
+// The differences stand in the first table as they are given. Those of seeds are
+// tested as A's study declares it, each model and measure of a table a family.
+func Compare(a, b *Collector, differences []Difference, models map[string]string) []Table {
 	p := &pairing{a: a, b: b, modelsA: a.models(), modelsB: b.models()}
-	p.other = len(p.modelsA) == 1 && len(p.modelsB) == 1 && p.modelsA[0] != p.modelsB[0]
+	p.match(models)
 	p.short = shortNames(slices.Concat(p.modelsA, p.modelsB))
 	detections := matchSettings(p, a.detection, b.detection)
 	episodes := matchSettings(p, a.episodes, b.episodes)
@@ -38,6 +44,7 @@ func Compare(a, b *Collector, differences []Difference) []Table {
 			runs.Notes = append(runs.Notes, "Only in "+side.name+", and in no table below: "+strings.Join(side.only, "; ")+".")
 		}
 	}
+	runs.Notes = append(runs.Notes, p.unpaired()...)
 	runs.Notes = append(runs.Notes, modelNotes(groupsOfModels(p.modelsA, p.modelsB), p.short)...)
 	detection := p.table(rowsOf(detections, progressOfDetection, []measureOf[detectionTally]{
 		{"f1", "F1", func(d *detectionTally) *float64 { return d.counts.F1() }},
@@ -64,16 +71,75 @@ func Compare(a, b *Collector, differences []Difference) []Table {
 type pairing struct {
 	a, b             *Collector
 	modelsA, modelsB []string
-	other            bool // each has one model, and not the same
+	inB              map[string]string // the model of B that is compared with one of A
+	other            bool              // some of these are not the same
 	short            map[string]string
 }
 
-// counterpart is a setting of A as B has it.
+// match decides which models are compared.
+func (p *pairing) match(named map[string]string) {
+	p.inB = make(map[string]string)
+	taken := make(map[string]bool)
+	pair := func(a, b string) {
+		p.inB[a], taken[b] = b, true
+		p.other = p.other || a != b
+	}
+	for a, b := range named {
+		pair(a, b)
+	}
+	for _, a := range p.modelsA {
+		if p.inB[a] == "" && slices.Contains(p.modelsB, a) && !taken[a] {
+			pair(a, a)
+		}
+	}
+	leftA := slices.DeleteFunc(slices.Clone(p.modelsA), func(m string) bool { return p.inB[m] != "" })
+	leftB := slices.DeleteFunc(slices.Clone(p.modelsB), func(m string) bool { return taken[m] })
+	if len(p.modelsA) == 1 && len(p.modelsB) == 1 && len(leftA) == 1 && len(leftB) == 1 {
+		pair(leftA[0], leftB[0])
+		return
+	}
+	of := func(models []string, base string) (found []string) {
+		for _, m := range models {
+			if name, _, _ := strings.Cut(m, "?"); name == base {
+				found = append(found, m)
+			}
+		}
+		return found
+	}
+	for _, a := range leftA {
+		base, _, _ := strings.Cut(a, "?")
+		if as, bs := of(leftA, base), of(leftB, base); len(as) == 1 && len(bs) == 1 {
+			pair(a, bs[0])
+		}
+	}
+}
+
+// counterpart is a setting of A as B has it, if B's model is known.
 func (p *pairing) counterpart(s setting) setting {
-	if p.other {
-		s.model = p.modelsB[0]
+	if b, ok := p.inB[s.model]; ok {
+		s.model = b
 	}
 	return s
+}
+
+// unpaired says how models that stand alone can be compared.
+func (p *pairing) unpaired() []string {
+	left := func(models []string, paired func(string) bool) []string {
+		return slices.DeleteFunc(slices.Clone(models), paired)
+	}
+	a := left(p.modelsA, func(m string) bool { return p.inB[m] != "" })
+	b := left(p.modelsB, func(m string) bool {
+		for _, other := range p.inB {
+			if m == other {
+				return true
+			}
+		}
+		return false
+	})
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("To compare a model of A with another one of B: spatialstale compare A B --pair '%s=%s'.", a[0], b[0])}
 }
 
 // A matched is the settings of one task.
@@ -99,7 +165,7 @@ func matchSettings[T any](p *pairing, a, b groups[T]) *matched[T] {
 	paired := make(map[setting]bool)
 	for _, s := range m.inA {
 		o := p.counterpart(s)
-		if b[o] == nil {
+		if p.inB[s.model] == "" || b[o] == nil {
 			m.onlyA = append(m.onlyA, s)
 			continue
 		}
@@ -125,9 +191,8 @@ type coupleRow struct {
 	setting
 	modelB       string
 	key, heading string
-	shared       int // seeds that both runs plan
-	lostA, lostB int // of these, those that have lost a trial in A, in B
-	pairs        []SeedPair
+	lostA, lostB int // of the shared seeds, those that have lost a trial in A, in B
+	paired           // B less A
 }
 
 // rowsOf returns a row for every measure of every couple that shares a seed.
@@ -157,24 +222,28 @@ func rowsOf[T any](m *matched[T], of func(*T) *progress, measures []measureOf[T]
 	return rows
 }
 
-// mean is the mean over the pairs that are defined on both sides, so that the
-// mean of differences is the difference of means.
-func (r *coupleRow) mean(of func(*SeedPair) *float64) Cell {
-	values := make([]*float64, len(r.pairs))
-	for i := range r.pairs {
-		if r.pairs[i].Difference() != nil {
-			values[i] = of(&r.pairs[i])
-		}
+// testCouples tests the rows of a table, each model and measure a family.
+func (p *pairing) testCouples(rows []*coupleRow) record.Tests {
+	tests := p.a.tests()
+	inParallel(len(rows), func(i int) { rows[i].test(tests.Bootstrap, true) })
+	families := make(map[[3]string][]*paired)
+	for _, r := range rows {
+		key := [3]string{r.model, r.modelB, r.key}
+		families[key] = append(families[key], &r.paired)
 	}
-	return overSeeds(values)
+	for _, members := range families {
+		adjust(members, tests.Family.Alpha)
+	}
+	return tests
 }
 
 // table is everything that tables of couples have in common.
 func (p *pairing) table(rows []*coupleRow, strategy string) Table {
-	t := Table{About: "Means over the seeds that both runs have. B − A: the mean over seeds of the seed’s value in B less its value in A, ± the standard deviation of these differences, which are not tested."}
+	t := Table{About: "Means over the seeds that both runs have. B − A: the mean over seeds of the seed’s value in B less its value in A, ± the standard deviation of these differences."}
 	if p.other {
 		t.About += " The models are A’s → B’s."
 	}
+	tests := p.testCouples(rows)
 	settings := groupsOfRows(rows)
 	defs := []definition[coupleRow]{
 		{Column{Key: "models", Heading: "models", Kind: Label, Section: true}, func(r *coupleRow) Cell {
@@ -202,20 +271,26 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 		{Column{Key: "shared", Heading: "seeds that both plan", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.shared} }},
 		{Column{Key: "lost_a", Heading: "lost in A", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.lostA} }},
 		{Column{Key: "lost_b", Heading: "lost in B", Unit: "seeds", Kind: Count, DataOnly: true}, func(r *coupleRow) Cell { return Cell{Count: r.lostB} }},
-		{Column{Key: "a", Heading: "A", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.mean(func(p *SeedPair) *float64 { return p.A }) }},
-		{Column{Key: "b", Heading: "B", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.mean(func(p *SeedPair) *float64 { return p.B }) }},
-		{Column{Key: "difference", Heading: "B − A", Unit: "difference of shares", Kind: Paired, Decimals: 3}, func(r *coupleRow) Cell {
-			c := r.mean((*SeedPair).Difference)
-			c.Pairs = r.pairs
-			return c
-		}},
+		{Column{Key: "a", Heading: "A", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.meanOf(func(p *SeedPair) *float64 { return p.A }) }},
+		{Column{Key: "b", Heading: "B", Unit: "share", Kind: Mean, Decimals: 3, Brief: true}, func(r *coupleRow) Cell { return r.meanOf(func(p *SeedPair) *float64 { return p.B }) }},
+		{Column{Key: "difference", Heading: "B − A", Unit: "difference of shares", Kind: Paired, Decimals: 3}, func(r *coupleRow) Cell { return r.differenceCell() }},
 	}...)
+	defs = append(defs, testColumns("B − A", "difference of shares", true, func(r *coupleRow) *paired { return &r.paired })[1:]...)
 	fill(&t, defs, rows)
 	t.Warnings = incompletePairs(rows)
-	t.Notes = undefinedNotes(&t, "–: undefined, which is not zero: no pair of seeds has the value.")
+	if len(rows) > 0 {
+		all := make([]*paired, len(rows))
+		for i, r := range rows {
+			all[i] = &r.paired
+		}
+		t.Notes = testNotes(tests.Bootstrap, "all rows of one model on one measure", tests.Family.Alpha)
+		t.Notes = append(t.Notes, reachNotes(all, tests.Family.Alpha)...)
+	}
+	t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero.")...)
 	if slices.ContainsFunc(rows, func(r *coupleRow) bool { return r.regime == "L3" && strategy == "detector" }) {
 		t.Notes = append(t.Notes, "L3: a seed’s counts are summed over its audits, one after each change, before its scores.")
 	}
+	t.footnote()
 	return t
 }
 

@@ -80,7 +80,7 @@ func twoRuns(t testing.TB) (a, b *Collector) {
 
 func TestCompareByHand(t *testing.T) {
 	a, b := twoRuns(t)
-	tables := Compare(a, b, []Difference{{"temperature", "none", "0.5"}})
+	tables := Compare(a, b, []Difference{{"temperature", "none", "0.5"}}, nil)
 	runs, detection, navigation := tables[0], tables[1], tables[2]
 	for _, tt := range []struct {
 		table         Table
@@ -112,6 +112,13 @@ func TestCompareByHand(t *testing.T) {
 			}
 		})
 	}
+	// Differences 1/2 and -1/3: any signs give one of two sums as far from 0.
+	near(t, "p", cellOf(t, detection, "p", "f1").Value, 1)
+	// Three seeds of which two do not differ.
+	near(t, "p", cellOf(t, detection, "p", "fpr").Value, 1)
+	if f := cellOf(t, detection, "family", "f1").Count; f != 1 {
+		t.Errorf("a family of %d, want the one row of the measure", f)
+	}
 	if len(detection.Rows) != 3 || len(navigation.Rows) != 2 {
 		t.Errorf("%d and %d rows, want 3 and 2", len(detection.Rows), len(navigation.Rows))
 	}
@@ -133,7 +140,7 @@ func TestCompareByHand(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"Each run has one model: A’s m is paired with B’s n.",
+		"A’s m is paired with B’s n.",
 		"Paired by seed: 4 seeds in both runs; not used: 1 seed only in A (5), 1 seed only in B (9).",
 		"Only in A, and in no table below: detections with regime L2 (1 setting); episodes with NoMemory (1 setting).",
 		"Only in B, and in no table below: episodes with Oracle (1 setting).",
@@ -149,7 +156,8 @@ func TestCompareByHand(t *testing.T) {
 	}
 }
 
-// Models are paired with others only when there is one on each side.
+// Models are paired with others when there is one on each side, when what is left
+// over is one with other parameters, and when it is said.
 func TestWhichModelsArePaired(t *testing.T) {
 	run := func(models ...string) *Collector {
 		var trials []*record.Trial
@@ -159,16 +167,22 @@ func TestWhichModelsArePaired(t *testing.T) {
 		return planned(t, trials...)
 	}
 	for _, tt := range []struct {
-		a, b []string
-		want string // models of the rows
-		only string // what the notes say
+		a, b   []string
+		want   string // models of the rows
+		only   string // what the notes say
+		models map[string]string
 	}{
-		{[]string{"m"}, []string{"m"}, "m", "Paired by seed"},
-		{[]string{"m"}, []string{"n"}, "m → n", "A’s m is paired with B’s n"},
-		{[]string{"m", "n"}, []string{"n"}, "n", "Only in A, and in no table below: detections with the model m (1 setting)."},
-		{[]string{"m", "n"}, []string{"o"}, "", "Only in B, and in no table below: detections with the model o (1 setting)."},
+		{[]string{"m"}, []string{"m"}, "m", "Paired by seed", nil},
+		{[]string{"m"}, []string{"n"}, "m → n", "A’s m is paired with B’s n", nil},
+		{[]string{"m", "n"}, []string{"n"}, "n", "Only in A, and in no table below: detections with the model m (1 setting).", nil},
+		{[]string{"m", "n"}, []string{"o"}, "", "Only in B, and in no table below: detections with the model o (1 setting).", nil},
+		{[]string{"m", "n"}, []string{"o"}, "", "spatialstale compare A B --pair 'm=o'", nil},
+		{[]string{"m", "n?x=1"}, []string{"m", "n?x=2"}, "m,n?x=1 → n?x=2", "A’s n?x=1 is paired with B’s n?x=2", nil},
+		{[]string{"m", "n?x=1", "n?x=2"}, []string{"m", "n?x=3"}, "m", "n?x=3", nil},
+		{[]string{"m", "n"}, []string{"m", "n"}, "m → n,n → m", "A’s m is paired with B’s n", map[string]string{"m": "n", "n": "m"}},
+		{[]string{"m", "n"}, []string{"m", "o"}, "m → o", "compare A B --pair 'n=m'", map[string]string{"m": "o"}},
 	} {
-		tables := Compare(run(tt.a...), run(tt.b...), nil)
+		tables := Compare(run(tt.a...), run(tt.b...), nil, tt.models)
 		models := column(t, tables[1], "models")
 		if got := strings.Join(slices.Compact(models), ","); got != tt.want {
 			t.Errorf("%v against %v: rows of %q, want %q", tt.a, tt.b, got, tt.want)
@@ -181,7 +195,7 @@ func TestWhichModelsArePaired(t *testing.T) {
 
 func TestNoSharedSeed(t *testing.T) {
 	a, b := planned(t, detection("m", "L1", 1, "SV")), planned(t, detection("m", "L1", 2, "SV"))
-	tables := Compare(a, b, nil)
+	tables := Compare(a, b, nil, nil)
 	if len(tables[1].Rows) != 0 || len(tables[0].Warnings) != 1 || !strings.Contains(tables[0].Warnings[0], "share no seed") {
 		t.Errorf("%d rows, warnings %q", len(tables[1].Rows), tables[0].Warnings)
 	}
@@ -216,7 +230,7 @@ func drawSide(rt *rapid.T, name string) *Collector {
 func TestDifferencesAreAntisymmetric(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := drawSide(rt, "a"), drawSide(rt, "b")
-		there, back, self := Compare(a, b, nil)[1], Compare(b, a, nil)[1], Compare(a, a, nil)[1]
+		there, back, self := Compare(a, b, nil, nil)[1], Compare(b, a, nil, nil)[1], Compare(a, a, nil, nil)[1]
 		if len(there.Rows) != len(back.Rows) {
 			rt.Fatalf("%d rows there, %d back", len(there.Rows), len(back.Rows))
 		}

@@ -16,7 +16,7 @@ func compared(t *testing.T, a, b *invented) []analysis.Table {
 		{What: "run folder", A: "runs/monday", B: "runs/tuesday"},
 		{What: "temperature", A: "the provider's default", B: "0.5"},
 		{What: "prompt framing-neutral.txt", A: "SHA-256 0123456789ab…", B: "SHA-256 ba9876543210…"},
-	})
+	}, nil)
 }
 
 func TestCompareGolden(t *testing.T) {

@@ -15,9 +15,10 @@ import (
 )
 
 type compareCmd struct {
-	A      string `arg:"" name:"a" help:"Run folder."`
-	B      string `arg:"" name:"b" help:"Run folder that is compared with it; differences are B less A."`
-	Format string `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json; json has the differences of every seed."`
+	A      string   `arg:"" name:"a" help:"Run folder."`
+	B      string   `arg:"" name:"b" help:"Run folder that is compared with it; differences are B less A."`
+	Pair   []string `sep:"none" placeholder:"A=B" help:"Compare this model of A with that of B; repeat for several. Models of one name are compared unless this says otherwise."`
+	Format string   `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json; json has the differences of every seed."`
 }
 
 // Run shows two runs side by side, paired by seed. It changes nothing in them.
@@ -34,11 +35,53 @@ func (c *compareCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	tables := analysis.Compare(a, b, differences)
+	models, err := c.pairs(&manifestA, &manifestB)
+	if err != nil {
+		return usageError{err}
+	}
+	tables := analysis.Compare(a, b, differences, models)
 	if n := differentLakes(manifestA.Instances, manifestB.Instances); n > 0 {
 		tables[0].Warnings = append(tables[0].Warnings, fmt.Sprintf("The runs do not walk the same lakes: %s that both have by seed, size and regime are not the same in A and B. A pair is then of two lakes, and no better than two runs apart.", count(n, "lake")))
 	}
 	return printTables(e.stdout, tables, c.Format)
+}
+
+// pairs returns the models of B that --pair sets against those of A. Names may
+// hold an equals sign themselves.
+func (c *compareCmd) pairs(a, b *record.Manifest) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range c.Pair {
+		var found [][2]string
+		for _, of := range a.Models {
+			for _, with := range b.Models {
+				if text == of.Name+"="+with.Name {
+					found = append(found, [2]string{of.Name, with.Name})
+				}
+			}
+		}
+		if len(found) != 1 {
+			return nil, fmt.Errorf("--pair %s: write it as A=B with a model of each run; A has %s; B has %s", text, modelList(a), modelList(b))
+		}
+		of, with := found[0][0], found[0][1]
+		if _, ok := out[of]; ok {
+			return nil, fmt.Errorf("--pair: %s is paired twice", of)
+		}
+		for _, other := range out {
+			if other == with {
+				return nil, fmt.Errorf("--pair: %s is paired twice", with)
+			}
+		}
+		out[of] = with
+	}
+	return out, nil
+}
+
+func modelList(m *record.Manifest) string {
+	names := make([]string, len(m.Models))
+	for i := range m.Models {
+		names[i] = m.Models[i].Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // readAlone reads one run.
