@@ -31,11 +31,17 @@ func (s *Study) Requests(t *Trial, prompts Prompts) ([]*llm.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.requests(t, w, &asked)
+}
+
+// requests returns what Requests does. The runner's model is asked.
+func (r *runner) requests(t *Trial, w *world, asked *sent) ([]*llm.Request, error) {
+	asked.requests = nil
 	ctx := context.Background()
 	in := w.instances[t.Regime]
 	if t.Task == record.Detect {
 		win := in.Windows()[0]
-		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: s.ViewRadius}
+		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}
 		seen, err := w.scenery.audited(t.Modality, &state)
 		if err != nil {
 			return nil, err
@@ -47,7 +53,7 @@ func (s *Study) Requests(t *Trial, prompts Prompts) ([]*llm.Request, error) {
 		return asked.requests, nil
 	}
 	begin := in.Begin()
-	m := navigate.Moment{State: observe.State{Grid: begin, Agent: begin.Start(), Radius: s.ViewRadius}}
+	m := navigate.Moment{State: observe.State{Grid: begin, Agent: begin.Start(), Radius: r.study.ViewRadius}}
 	view, err := r.newViewer(t, w).View(ctx, m)
 	if err != nil {
 		return nil, err
