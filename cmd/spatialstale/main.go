@@ -34,7 +34,7 @@ type cli struct {
 	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
 	Check    checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
-	Plan     planCmd          `cmd:"" help:"Say what run would do: trials and calls. Spends nothing."`
+	Plan     planCmd          `cmd:"" help:"Say what run would do and cost: trials, calls, tokens, dollars. Spends nothing."`
 	Show     showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
 	Report   reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
 	Compare  compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`

@@ -66,6 +66,9 @@ func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm
 	if p, ok := x.prices.Of(name); ok {
 		m = llm.Budgeted(m, x.purse.For(name, p, s.Detail))
 	}
+	if x.flags.Budget == nil && strings.HasPrefix(name, "ollama/") {
+		return m, nil // its client fits the cap to the context that it asks for, which takes memory here
+	}
 	return llm.Capped(m, capOptions(x.prices, name)), nil
 }
 

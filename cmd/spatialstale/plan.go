@@ -5,15 +5,20 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/study"
 )
 
 type planCmd struct {
 	studyFlags
-	JSON bool `name:"json" help:"Write the plan as JSON."`
+	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
+	Detail  string `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
+	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
+	JSON    bool   `name:"json" help:"Write the plan as JSON."`
 }
 
-// Run says what run would do. It asks no model and writes no file.
+// Run says what run would do, and what it would cost. It asks no model and
+// writes no file.
 func (c *planCmd) Run(e *env) error {
 	s, err := c.build()
 	if err != nil {
@@ -25,18 +30,31 @@ func (c *planCmd) Run(e *env) error {
 	if err := s.Check(); err != nil { // two names may turn out to be one model's
 		return usageError{err}
 	}
-	calls, err := s.Calls()
+	prices, err := readPrices(c.Prices)
 	if err != nil {
 		return err
 	}
+	prompts := study.DefaultPrompts()
+	if c.Prompts != "" {
+		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
+			return err
+		}
+	}
+	calls, err := s.Volumes(prompts)
+	if err != nil {
+		return err
+	}
+	models := estimates(s, calls, prices, c.Detail)
 	if c.JSON {
 		enc := json.NewEncoder(e.stdout)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(struct {
-			Study *study.Study  `json:"study"`
-			Calls []study.Calls `json:"calls"`
-		}{s, calls})
+			Study  *study.Study   `json:"study"`
+			Calls  []study.Volume `json:"calls"`
+			Prices string         `json:"prices"` // the list's date
+			Models []estimate     `json:"models"`
+		}{s, calls, prices.Date, models})
 	}
 	type line struct{ task, model string }
 	var order []line
@@ -52,8 +70,8 @@ func (c *planCmd) Run(e *env) error {
 		}
 		for _, to := range []*study.Calls{sum, &total} {
 			to.Trials += calls[i].Trials
-			to.Least += calls[i].Least
-			to.Most += calls[i].Most
+			to.Least += calls[i].Calls.Least
+			to.Most += calls[i].Calls.Most
 		}
 	}
 	fmt.Fprintf(e.stdout, "Study %s: %s, %s, %s\n\n", s.Name, count(len(s.Models), "model"), count(len(s.Seeds), "seed"), count(len(s.Regimes), "regime"))
@@ -73,6 +91,38 @@ func (c *planCmd) Run(e *env) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if err := c.bill(e, prices, models); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(e.stdout, "\nCalls of a detection are exact; an episode's depend on how long the model walks.\nNothing was spent. To do it, say run in place of plan.\n")
 	return err
+}
+
+// bill writes what tokens and money the models would take; nothing for controls.
+func (c *planCmd) bill(e *env, prices *price.List, models []estimate) error {
+	if controls(models) == len(models) {
+		return nil
+	}
+	fmt.Fprintf(e.stdout, "\nTokens and dollars: likely (least to most)\n\n")
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "calls\tinput\tof it cached\toutput\tUSD\t  model\n")
+	for i := range models {
+		m := &models[i]
+		if m.Control {
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", spread(&m.Calls), spread(m.Input), m.cached(), spread(&m.Output), m.money(), m.Model)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(models)-controls(models) > 1 {
+		fmt.Fprintf(e.stdout, "\nAll models together: %s\n", totalMoney(models))
+	}
+	fmt.Fprintf(e.stdout, "\nBy the list of prices of %s. Tokens of texts are estimated; least has the shortest episodes and all that a cache may serve,\n"+
+		"likely has episodes as long as the shortest way, most has the longest and writes to the cap on output in each call.\n", prices.Date)
+	for _, n := range notes(models) {
+		fmt.Fprintf(e.stdout, "- %s\n", n)
+	}
+	return nil
 }
