@@ -19,7 +19,7 @@ func (c *Collector) All() []Table {
 		c.Lengths(),
 	}
 	tables = append(tables, c.Bounds()...)
-	return append(tables,
+	tables = append(tables,
 		c.Exposure(),
 		c.Deaths(),
 		c.FallbackFree(),
@@ -38,4 +38,8 @@ func (c *Collector) All() []Table {
 		c.Reasons(),
 		c.Published(),
 	)
+	if models := c.Models(); len(models.Rows) > 0 { // a run of controls has nothing to say there
+		tables = append(tables, models)
+	}
+	return c.warned(tables)
 }

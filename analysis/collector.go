@@ -37,6 +37,7 @@ type Collector struct {
 	episodes  groups[episodeTally]
 	replies   map[asked]*replyTally
 	reader    reasonReader
+	asked     []record.ModelInfo // what the run says of its models
 }
 
 // groups holds a tally for each setting and seed.
@@ -257,5 +258,5 @@ func (c *Collector) Tables() []Table {
 		tables = append(tables, c.Navigation(modality))
 	}
 	tables = append(tables, c.Lengths(), c.Headline())
-	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
+	return c.warned(slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 }))
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/spatialstale/spatialstale/record"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
@@ -66,6 +68,9 @@ func (c *checkCmd) Run(e *env) error {
 	}
 	say("%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
 		parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
+	for _, m := range run.Manifest().Models {
+		sayModel(say, &m)
+	}
 	switch missing := v.Planned - v.Ended; {
 	case problems > shownProblems:
 		return fmt.Errorf("%s: %d things are wrong; the first %d are above", c.Dir, problems, shownProblems)
@@ -78,6 +83,25 @@ func (c *checkCmd) Run(e *env) error {
 	}
 	say("nothing is wrong and nothing is missing\n")
 	return unsaid
+}
+
+// sayModel says what became of what a model with a server was asked.
+func sayModel(say func(format string, args ...any), m *record.ModelInfo) {
+	if m.Control {
+		return
+	}
+	words := []string{"asked at " + strings.Join(m.Endpoints, ", ")}
+	for _, c := range m.Changes {
+		words = append(words, c.String())
+	}
+	switch len(m.ServerModels) {
+	case 0:
+	case 1:
+		words = append(words, "its server calls it "+m.ServerModels[0])
+	default:
+		words = append(words, "its server reported several names, so that more than one model may have answered: "+strings.Join(m.ServerModels, ", "))
+	}
+	say("%s: %s\n", m.Name, strings.Join(words, "; "))
 }
 
 // compare makes the run's trials again from their replies.

@@ -197,6 +197,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if runErr != nil {
 		return x.brokenOff(runErr)
 	}
+	for _, m := range x.effective.models() {
+		t.collector.AddModel(m)
+	}
 	if err := x.print(t.collector); err != nil {
 		return err
 	}
@@ -326,7 +329,7 @@ func (x *execution) recall(t *tally) error {
 // the study varies.
 func endTables(c *analysis.Collector) []analysis.Table {
 	tables := c.Tables()
-	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes()} {
+	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes(), c.Models()} {
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
 		}

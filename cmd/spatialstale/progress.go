@@ -105,7 +105,7 @@ func (s *standing) words(took time.Duration) string {
 	if words := s.waiting.String(); words != "" {
 		parts = append(parts, words)
 	}
-	if s.input+s.output > 0 {
+	if s.input+s.output > 0 && s.waiting.calls == 0 { // a row has room for one of the two
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", short(s.input), short(s.output)))
 	}
 	if money := s.spent.money(); money != "" {

@@ -108,6 +108,9 @@ func newRunReader() *runReader {
 }
 
 func (r *runReader) run(run *store.Run, dir string) error {
+	for _, m := range run.Manifest().Models {
+		r.collector.AddModel(m)
+	}
 	manifest := run.Manifest()
 	s, err := storedStudy(&manifest, dir)
 	if err != nil {

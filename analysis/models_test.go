@@ -1,0 +1,49 @@
+package analysis
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// Would fail if a reader were not told that two models may stand behind one
+// name, or what a server did not take.
+func TestModels(t *testing.T) {
+	var c Collector
+	if got := c.Models(); len(got.Rows) != 0 || len(got.Warnings) != 0 {
+		t.Errorf("nothing known: %+v", got)
+	}
+	c.AddModel(record.ModelInfo{Name: "ref/reader", Control: true})
+	c.AddModel(record.ModelInfo{
+		Name: "a/m", Endpoints: []string{"https://a"}, ServerModels: []string{"m-1"},
+		Settings: &record.ModelSettings{Detail: "low", NoSchema: true, ExtraBody: json.RawMessage(`{"k":1}`), Headers: []string{"X-Org"}},
+	})
+	if w := c.Models().Warnings; len(w) != 0 {
+		t.Errorf("one name: %q", w)
+	}
+	for range 2 { // a second run of the same models says nothing new the second time
+		c.AddModel(record.ModelInfo{Name: "a/m", Endpoints: []string{"https://a", "https://b"}, ServerModels: []string{"m-2"}, Changes: []record.ParamChange{{Param: "temperature"}, {Param: "max_tokens", Instead: "max_completion_tokens"}}})
+	}
+	got := c.Models()
+	if len(got.Rows) != 1 {
+		t.Fatalf("%d rows", len(got.Rows))
+	}
+	var cells []string
+	for _, cell := range got.Rows[0] {
+		cells = append(cells, cell.Label)
+	}
+	want := []string{"a/m", "m-1, m-2", "temperature was left out, max_tokens was sent as max_completion_tokens", `detail low, no schema, {"k":1}, header X-Org`, "https://a, https://b"}
+	if !slices.Equal(cells, want) {
+		t.Errorf("%q", cells)
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "2 names: m-1, m-2") {
+		t.Errorf("%q", got.Warnings)
+	}
+	tables := c.warned([]Table{{ID: "detection", Rows: [][]Cell{{}}}, {ID: "regimes", Rows: [][]Cell{{}}}, {ID: "deaths"}})
+	if len(tables[0].Warnings) != 1 || len(tables[1].Warnings) != 0 || len(tables[2].Warnings) != 0 {
+		t.Errorf("%+v", tables)
+	}
+}
