@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -111,14 +112,19 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// hide keeps the password of an address as a secret.
+// hide keeps what an address tells of who asks as a secret: the password, or the
+// user where that is all there is, as it is and as the header of basic
+// authentication carries it.
 func (c *Client) hide(u *url.URL) {
 	if u == nil || u.User == nil {
 		return
 	}
-	if password, ok := u.User.Password(); ok {
-		c.secrets = append(c.secrets, password)
+	user := u.User.Username()
+	password, ok := u.User.Password()
+	if !ok {
+		c.secrets = append(c.secrets, user)
 	}
+	c.secrets = append(c.secrets, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 }
 
 // Endpoint returns where requests go, without user, password and query.
