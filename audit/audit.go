@@ -35,6 +35,10 @@ type Verdict struct {
 	Confidence *float64 // in [0,1]; nil when none was given
 	Reason     string   // the model's words, may be empty
 	Repairs    []string // what was mended to read this verdict, the reply's own repairs first
+	// The natural logarithms of the probabilities that the model gave to "stale"
+	// and to "not stale" where it wrote its verdict; nil where the server does
+	// not say.
+	StaleLogprob, ValidLogprob *float64
 }
 
 // A Result is one audit of a memory.

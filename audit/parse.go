@@ -38,8 +38,9 @@ const (
 // them. An id matches exactly, or else when it resembles a single asked one.
 // An entry is unanswered when no judgment names it, when its verdict is neither
 // a boolean nor a word or digit for one, and when judgments on it contradict
-// each other. A confidence that is no number in [0,1] is nil. The slot in the
-// record is left to the caller.
+// each other. A confidence that is no number in [0,1] is nil. Where the reply
+// has log-probabilities of its booleans, a verdict has those of the one that it
+// was read from. The slot in the record is left to the caller.
 func Parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	return form{verdict: isStale}.parse(asked, reply)
 }
@@ -55,6 +56,14 @@ func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed)
 	if reply == nil {
 		reply = &llm.Reply{}
 	}
+	verdicts, parsed := f.readOnce(asked, reply)
+	if f.verdict == isStale {
+		f.addCertainty(asked, reply, verdicts)
+	}
+	return verdicts, parsed
+}
+
+func (f form) readOnce(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	r := reader{form: f, asked: names{list: asked}}
 	value, repairs, ok := llm.Extract(reply.Text, r.covers)
 	if !ok {

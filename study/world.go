@@ -74,6 +74,9 @@ func (w *world) window(index, step int, state *observe.State, res *audit.Result)
 			Confidence: v.Confidence,
 			Reason:     v.Reason,
 			Repairs:    v.Repairs,
+
+			StaleLogprob: v.StaleLogprob,
+			ValidLogprob: v.ValidLogprob,
 		}
 	}
 	return out

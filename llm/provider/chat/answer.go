@@ -21,6 +21,7 @@ type completion struct {
 			Reasoning        provider.Text `json:"reasoning"`
 		} `json:"message"`
 		FinishReason provider.Text   `json:"finish_reason"`
+		Logprobs     logprobs        `json:"logprobs"`
 		Error        json.RawMessage `json:"error"`
 	} `json:"choices"`
 	Usage usage           `json:"usage"`
@@ -141,6 +142,7 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 	default:
 		return nil, provider.Malformed("a reply without content")
 	}
+	reply.Booleans = choice.Logprobs.booleans(reply.Text)
 	return reply, nil
 }
 

@@ -33,6 +33,9 @@ type Options struct {
 	// QuotaIsRate is for servers that say insufficient_quota of a limit by the
 	// minute.
 	QuotaIsRate bool
+	// TopLogprobs is how many tokens a place to ask for where log-probabilities
+	// are wanted; 0 stands for 5.
+	TopLogprobs int
 	Settings    provider.Settings
 }
 
@@ -99,6 +102,9 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 	reply, err := readAnswer(a)
 	if err == nil {
 		markCut(reply, req.Params.MaxTokens)
+		if !req.Params.Logprobs {
+			reply.Booleans = nil
+		}
 	}
 	return reply, err
 }

@@ -15,11 +15,12 @@ type server struct {
 	access        provider.Access
 	completionCap bool
 	quotaIsRate   bool
+	topLogprobs   int
 }
 
 var servers = []server{
 	{
-		prefix: "openai/", note: "OpenAI", completionCap: true,
+		prefix: "openai/", note: "OpenAI", completionCap: true, topLogprobs: 20,
 		access: provider.Access{Credential: "OPENAI_API_KEY", BaseURLVar: "OPENAI_BASE_URL", BaseURL: "https://api.openai.com/v1"},
 	},
 	{
@@ -35,11 +36,11 @@ var servers = []server{
 		access: provider.Access{Credential: "OPENROUTER_API_KEY", BaseURLVar: "OPENROUTER_BASE_URL", BaseURL: "https://openrouter.ai/api/v1"},
 	},
 	{
-		prefix: "vllm/", note: "a vLLM server of your own",
+		prefix: "vllm/", note: "a vLLM server of your own", topLogprobs: 20,
 		access: provider.Access{Credential: "VLLM_API_KEY", Optional: true, BaseURLVar: "VLLM_BASE_URL", BaseURL: "http://localhost:8000/v1"},
 	},
 	{
-		prefix: "llamacpp/", note: "a llama.cpp server of your own",
+		prefix: "llamacpp/", note: "a llama.cpp server of your own", topLogprobs: 20,
 		access: provider.Access{Credential: "LLAMACPP_API_KEY", Optional: true, BaseURLVar: "LLAMACPP_BASE_URL", BaseURL: "http://localhost:8080/v1"},
 	},
 }
@@ -71,7 +72,7 @@ func (s *server) open(model string, env provider.Env) (llm.Model, error) {
 	}
 	return newModel(Options{
 		Name: name, Model: model, URL: provider.WithPath(base, "/chat/completions"), Key: key,
-		CompletionCap: s.completionCap, QuotaIsRate: s.quotaIsRate, Settings: env.Settings,
+		CompletionCap: s.completionCap, QuotaIsRate: s.quotaIsRate, TopLogprobs: s.topLogprobs, Settings: env.Settings,
 	})
 }
 
@@ -104,7 +105,7 @@ var azure = provider.Provider{
 			at = base + "/openai/deployments/" + url.PathEscape(model) + "/chat/completions?api-version=" + url.QueryEscape(version)
 		}
 		return newModel(Options{
-			Name: name, Model: model, URL: at, Key: key, KeyHeader: "api-key", CompletionCap: true, Settings: env.Settings,
+			Name: name, Model: model, URL: at, Key: key, KeyHeader: "api-key", CompletionCap: true, TopLogprobs: 20, Settings: env.Settings,
 		})
 	},
 }

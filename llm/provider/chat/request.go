@@ -18,6 +18,8 @@ const (
 	paramTopP          = "top_p"
 	paramTokens        = "max_tokens"
 	paramCompletionCap = "max_completion_tokens"
+	paramLogprobs      = "logprobs"
+	paramTopLogprobs   = "top_logprobs"
 )
 
 // encode writes a request's body. sent names those of its parameters that the
@@ -44,6 +46,10 @@ func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
 	}
 	if p := req.Params.TopP; p != nil {
 		add(paramTopP, *p)
+	}
+	if req.Params.Logprobs && !c.learned.Refused(paramLogprobs) { // without the switch the number is an error
+		add(paramLogprobs, true)
+		add(paramTopLogprobs, c.opts.topLogprobs())
 	}
 	if s := req.Schema; s != nil && !c.opts.Settings.NoSchema {
 		add(paramSchema, responseFormat{Type: "json_schema", Schema: schema{s.Name, true, s.JSON}})
