@@ -254,10 +254,16 @@ func (f *Fault) RefusesSchema(param string) bool {
 	return f.ofRequest() && (strings.HasPrefix(f.Param, param) || hasWord(f.Message, param) || saysSchema.MatchString(f.Message))
 }
 
-// ofRequest reports whether the fault is one of the request's form.
+// ofRequest reports whether the fault is one of the request's form. OpenAI
+// forbids what a model does not grant, such as log-probabilities.
 func (f *Fault) ofRequest() bool {
-	status := f.whichStatus()
-	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+	switch f.whichStatus() {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusForbidden:
+		return f.Type == "invalid_request_error"
+	}
+	return false
 }
 
 // hasWord reports whether a parameter's name stands in a text by itself.

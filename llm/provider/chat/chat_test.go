@@ -90,6 +90,8 @@ func TestRequests(t *testing.T) {
 		{"pictures-side-by-side", chat.Options{}, llm.Request{Parts: []llm.Part{picture(t), picture(t)}}},
 		{"detail", chat.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: withPicture}},
 		{"everything", chat.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
+		{"logprobs", chat.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: llm.Params{Logprobs: true}}},
+		{"logprobs-more", chat.Options{TopLogprobs: 20}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
 		{"completion-cap", chat.Options{CompletionCap: true}, llm.Request{Parts: prompt, Params: all}},
 		{"no-schema", chat.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
 		{"extra-body", chat.Options{Settings: provider.Settings{

@@ -18,7 +18,7 @@ import (
 func wants() *llm.Request {
 	return &llm.Request{
 		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
-		Params: llm.Params{Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(64)},
+		Params: llm.Params{Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(64), Logprobs: true},
 	}
 }
 
@@ -46,6 +46,13 @@ func TestRefusedParameters(t *testing.T) {
 		{"fastapi", `{"detail":[{"type":"extra_forbidden","loc":["body","max_tokens"],"msg":"Extra inputs are not permitted","input":64}]}`, 422, "max_tokens"},
 		{"moonshot", oai("invalid temperature: only 1 is allowed for this model", "", "invalid_request_error"), 400, "temperature"},
 		{"thinking", oai("`temperature` may only be set to 1 when thinking is enabled.", "", ""), 400, "temperature"},
+		{"openai logprobs", oai("You are not allowed to request logprobs from this model.", "", ""), 403, "logprobs"},
+		{"openai forbidden", oai("You are not allowed to sample from this model.", "", ""), 403, ""},
+		{"openai reasoning logprobs", oai("Unsupported parameter: 'logprobs' is not supported with this model.", "logprobs", "unsupported_parameter"), 400, "logprobs"},
+		{"not allowed logprobs", oai("You are not allowed to request logprobs from this model", "", ""), 400, "logprobs"},
+		{"deepseek logprobs", oai("This model does not support the parameter `logprobs`", "", "invalid_request_error"), 400, "logprobs"},
+		{"only the number", oai("Unsupported parameter: 'top_logprobs'", "top_logprobs", "unsupported_parameter"), 400, "top_logprobs"},
+		{"too many", oai("Invalid 'top_logprobs': integer above maximum value. Expected a value <= 5, but got 20 instead.", "top_logprobs", "integer_above_max_value"), 400, ""},
 		{"router", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"temperature is deprecated for this model\"}}"}}}`, 200, "temperature"},
 
 		{"out of range", oai("Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 5 instead.", "temperature", "decimal_above_max_value"), 400, ""},
@@ -84,8 +91,9 @@ func TestRefusedParameters(t *testing.T) {
 			if _, err := m.Generate(t.Context(), wants()); err != nil || len(bodies) != 3 {
 				t.Errorf("asked again: %d requests, %v", len(bodies), err)
 			}
-			for _, param := range []string{"temperature", "top_p", "max_tokens", "response_format"} {
-				if _, sent := bodies[1][param]; sent == (param == c.want) {
+			for _, param := range []string{"temperature", "top_p", "max_tokens", "response_format", "logprobs", "top_logprobs"} {
+				gone := param == c.want || param == "top_logprobs" && c.want == "logprobs" // an error without the switch
+				if _, sent := bodies[1][param]; sent == gone {
 					t.Errorf("%s sent: %v", param, sent)
 				}
 			}
