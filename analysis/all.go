@@ -30,6 +30,8 @@ func (c *Collector) All() []Table {
 		c.Batch(),
 		c.Score(),
 		c.Calibration(),
+		c.Certainty(),
+		c.CertaintyCalibration(),
 		c.Framing(),
 		c.Sizes(),
 		c.Replies(),

@@ -5,13 +5,14 @@ import "github.com/spatialstale/spatialstale/record"
 // A detectionTally holds one seed's detection trials of one setting.
 type detectionTally struct {
 	progress
-	counts   record.Counts
-	answered record.Counts
-	opaque   bool // the judgments behind some unanswered entries are not known
-	asking   askingTally
-	flags    [2][2]flagTally // by the entry's claim and whether it is stale
-	beside   besideTally
-	scores   *scoreTally // of the score ablation; nil for other detectors
+	counts    record.Counts
+	answered  record.Counts
+	opaque    bool // the judgments behind some unanswered entries are not known
+	asking    askingTally
+	flags     [2][2]flagTally // by the entry's claim and whether it is stale
+	beside    besideTally
+	scores    *scoreTally // of the score ablation; nil for other detectors
+	certainty certaintyTally
 }
 
 // An askingTally says what audits cost and how their replies were read.
@@ -43,6 +44,7 @@ func (d *detectionTally) add(t *record.Trial, answered record.Counts, opaque boo
 			}
 		}
 		d.addJudgments(w)
+		d.certainty.add(w)
 		if t.Strategy == scoreStrategy {
 			if d.scores == nil {
 				d.scores = new(scoreTally)
