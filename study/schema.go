@@ -59,7 +59,7 @@ func Schema() []byte {
 		"tasks":           oneOrMore(one(Tasks), "the tasks to run; the others are dropped"),
 		"temperature":     object{"type": "number", "minimum": 0, "description": "sampling temperature; the provider's default unless given"},
 		"top_p":           object{"type": "number", "minimum": 0, "maximum": 1, "description": "nucleus sampling; the provider's default unless given"},
-		"max_tokens":      integer(1, "cap on a reply's tokens; the provider's default unless given"),
+		"max_tokens":      integer(1, "cap on a reply's tokens, thinking as well; ample for the answer asked unless given"),
 		"thinking":        integer(0, "budget of thinking in tokens, where a protocol has one; 0 asks for none; the provider's default unless given"),
 		"logprobs":        object{"type": "boolean", "description": "ask for the probabilities behind the verdicts"},
 		"again":           object{"type": "boolean", "description": "ask once more for verdicts that a reply left out"},

@@ -31,7 +31,7 @@ type studyFlags struct {
 
 	Temperature *float64 `placeholder:"T" group:"What models are asked for:" help:"Sampling temperature; the provider's default unless given."`
 	TopP        *float64 `placeholder:"P" group:"What models are asked for:" help:"Nucleus sampling; the provider's default unless given."`
-	MaxTokens   *int     `placeholder:"N" group:"What models are asked for:" help:"Cap on a reply's tokens; the provider's default unless given."`
+	MaxTokens   *int     `placeholder:"N" group:"What models are asked for:" help:"Cap on a reply's tokens, thinking as well; ample for the answer asked unless given."`
 	Thinking    *int     `placeholder:"N" group:"What models are asked for:" help:"Budget of thinking in tokens, where a protocol has one; 0 asks for none."`
 	Logprobs    bool     `group:"What models are asked for:" help:"The probabilities behind the verdicts, where a server gives them."`
 }

@@ -170,3 +170,24 @@ func TestImages(t *testing.T) {
 		}
 	}
 }
+
+// Would fail if the list that docs/costs.md shows were no list.
+func TestDocumentedListIsRead(t *testing.T) {
+	page, err := os.ReadFile("../../docs/costs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(rest, "```")
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil || !found {
+		t.Fatal(err)
+	}
+	l, err := price.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := l.Of("openai-api/lab/our-model"); !ok || p.Images == nil || p.MaxOutput != 8192 || *p.Thinks {
+		t.Errorf("%+v", l)
+	}
+}
