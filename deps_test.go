@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
 	"audit":                  {"llm"},                    // knows nothing of lakes
 	"navigate":               {"lake", "observe", "memory", "llm"},
+	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},
 	"study":                  {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate"},
 	"store":                  {},
 	"export":                 {"store", "observe", "lake"},

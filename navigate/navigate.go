@@ -112,15 +112,15 @@ type Result struct {
 // observes, moves and is judged, in that order (SPEC 4). An error of the model
 // or the viewer ends the episode without a result.
 func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result, error) {
-	w := walk{Episode: e, grid: e.Begin, at: e.Begin.Start()}
-	res := &Result{Outcome: lake.Timeout}
-	for t := 1; t <= w.grid.StepBudget(); t++ {
-		applied, dropped := w.change(t - 1)
-		if w.grid.IsHole(w.at) {
-			res.Outcome, res.Death = lake.Death, w.death(w.at, View{}, record.CauseChange)
+	w := NewWalk(e.Begin, e.Events, e.Strict)
+	res := &Result{Outcome: lake.Ongoing}
+	for t := 1; res.Outcome == lake.Ongoing; t++ {
+		applied, dropped := w.Change()
+		if res.Outcome = w.Judge(); res.Outcome != lake.Ongoing { // only a strict schedule does that
+			res.Death = e.death(&w, View{}, record.CauseChange)
 			return res, nil
 		}
-		m := Moment{State: observe.State{Grid: w.grid, Agent: w.at, Radius: e.Radius}, Step: t - 1, Changed: len(applied) > 0}
+		m := Moment{State: observe.State{Grid: w.Grid, Agent: w.At, Radius: e.Radius}, Step: w.Moves, Changed: len(applied) > 0}
 		view, err := viewer.View(ctx, m)
 		if err != nil {
 			return nil, err
@@ -131,15 +131,16 @@ func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result,
 		}
 		fallback := reading != ""
 		if fallback {
-			action = Greedy(w.at, w.grid.Goal())
+			action = Greedy(w.At, w.Grid.Goal())
 		}
-		next := w.grid.Move(w.at, action)
+		at := w.At
+		res.Outcome = w.Move(action)
 		res.Steps = append(res.Steps, record.Step{
 			T:        t,
-			Pos:      pos(w.at),
+			Pos:      pos(at),
 			Action:   action.String(),
-			Next:     pos(next),
-			Cell:     w.grid.At(next).String(),
+			Next:     pos(w.At),
+			Cell:     w.Grid.At(w.At).String(),
 			Fallback: fallback,
 			Event:    applied,
 			Dropped:  dropped,
@@ -148,18 +149,12 @@ func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result,
 			Visible:  m.State.Visible(),
 			Reply:    reading,
 		})
-		w.at = next
-		switch outcome := w.grid.Judge(next); outcome {
-		case lake.Death:
+		if res.Outcome == lake.Death {
 			cause := ""
 			if fallback {
 				cause = record.CauseFallback
 			}
-			res.Outcome, res.Death = outcome, w.death(next, view, cause)
-			return res, nil
-		case lake.Success:
-			res.Outcome = outcome
-			return res, nil
+			res.Death = e.death(&w, view, cause)
 		}
 	}
 	return res, nil
@@ -205,64 +200,21 @@ func (n *Navigator) Request(e *Episode, t int, m Moment, view View) (*llm.Reques
 	}, nil
 }
 
-// A walk is the state of an episode.
-type walk struct {
-	Episode
-	grid lake.Grid
-	at   lake.Pos
-	next int // index of the next event
-}
-
-// change applies the events that come after the given number of moves, and
-// returns the flips that changed the lake and those that were dropped. A flip
-// whose cell already is what it should become is neither: an earlier flip of
-// the same cell was dropped.
-func (w *walk) change(moves int) (applied, dropped []record.Flip) {
-	for ; w.next < len(w.Events) && w.Events[w.next].Step == moves; w.next++ {
-		for _, f := range w.Events[w.next].Flips {
-			p, hole := lake.Pos{Row: f.Pos[0], Col: f.Pos[1]}, f.To == lake.Hole.String()
-			switch {
-			case w.grid.IsHole(p) == hole:
-			case !w.Strict && w.harms(p, hole):
-				dropped = append(dropped, f)
-			default:
-				w.grid.SetHole(p, hole)
-				applied = append(applied, f)
-			}
-		}
-	}
-	return applied, dropped
-}
-
-// harms reports whether a flip would hit the cell under the agent, or cut the
-// agent or the start off from the goal: nobody dies without stepping.
-func (w *walk) harms(p lake.Pos, hole bool) bool {
-	if p == w.at {
-		return true
-	}
-	if !hole {
-		return false
-	}
-	after := w.grid
-	after.SetHole(p, true)
-	return !after.Solvable() || !after.Connected(w.at, after.Goal())
-}
-
-// death says what the memory had to do with a death at p. A cause that is
-// already known stands.
-func (w *walk) death(p lake.Pos, view View, cause string) *record.DeathRecord {
-	d := &record.DeathRecord{Pos: pos(p), Cause: cause}
+// death says what the memory had to do with a death where the walk is. A cause
+// that is already known stands.
+func (e *Episode) death(w *Walk, view View, cause string) *record.DeathRecord {
+	d := &record.DeathRecord{Pos: pos(w.At), Cause: cause}
 	var entry *memory.Entry
-	for i := range w.Memory {
-		if w.Memory[i].Pos == p {
-			entry = &w.Memory[i]
+	for i := range e.Memory {
+		if e.Memory[i].Pos == w.At {
+			entry = &e.Memory[i]
 		}
 	}
 	if entry != nil {
 		d.MemoryID = &entry.ID
 	}
 	if cause == "" {
-		d.Cause = deathCause(entry, &w.grid, view.Removed)
+		d.Cause = deathCause(entry, &w.Grid, view.Removed)
 	}
 	return d
 }

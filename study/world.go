@@ -38,7 +38,7 @@ func newWorld(s *Study, seed int, size Size) (*world, error) {
 			return nil, err
 		}
 		w.instances[string(regime)] = in
-		w.events[string(regime)] = events(in)
+		w.events[string(regime)] = in.Schedule()
 		if w.memory == nil { // it is the same under every regime
 			if w.memory = entries; entries == nil {
 				w.memory = memory.Take(seed, &in.Original)
@@ -115,17 +115,6 @@ func (w *world) record(regime string) record.Instance {
 		rec.Memory[i] = record.MemoryEntry{ID: e.ID, Pos: position(e.Pos), Claim: string(e.Claim), Text: e.Text, Visited: e.Visited}
 	}
 	return rec
-}
-
-func events(in *instance.Instance) []record.Event {
-	out := make([]record.Event, len(in.Events))
-	for i, e := range in.Events {
-		out[i].Step = e.Step
-		for _, f := range e.Flips {
-			out[i].Flips = append(out[i].Flips, record.Flip{Pos: position(f.Pos), To: f.Cell().String()})
-		}
-	}
-	return out
 }
 
 func position(p lake.Pos) record.Pos { return record.Pos{p.Row, p.Col} }

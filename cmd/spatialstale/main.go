@@ -42,6 +42,7 @@ type cli struct {
 	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
 	Dataset  datasetCmd       `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
 	Models   modelsCmd        `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
+	Env      envCmd           `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
 	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -1,0 +1,109 @@
+"""Finding and talking to the spatialstale program."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+PROTOCOL = 1
+
+
+class BinaryNotFound(RuntimeError):
+    """There is no spatialstale program to run."""
+
+
+def find_binary(binary: str | os.PathLike[str] | None = None) -> str:
+    """The path of the spatialstale program: ``binary``, or ``SPATIALSTALE_BIN``,
+    or the one on the ``PATH``."""
+    wanted = binary or os.environ.get("SPATIALSTALE_BIN")
+    if wanted:
+        found = shutil.which(os.fspath(wanted))
+        if found is None:
+            raise BinaryNotFound(f"{os.fspath(wanted)} is no program that can be run")
+        return found
+    found = shutil.which("spatialstale")
+    if found is None:
+        raise BinaryNotFound(
+            "the spatialstale program is not on the PATH; build it with 'go build ./cmd/spatialstale' "
+            "and set SPATIALSTALE_BIN to where it is"
+        )
+    return found
+
+
+class Session:
+    """A conversation with ``spatialstale env``: a line of JSON there, a line of
+    JSON back."""
+
+    def __init__(self, binary: str | os.PathLike[str] | None, arguments: list[str]):
+        command = [find_binary(binary), "env", *arguments]
+        # What the program says when it fails goes to a file: a pipe that
+        # nobody reads would fill.
+        self._complaints = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints
+        )
+        try:
+            self.hello = self._read()
+            if self.hello["protocol"] != PROTOCOL:
+                raise RuntimeError(
+                    f"{command[0]} speaks protocol {self.hello['protocol']}, this package speaks {PROTOCOL}; "
+                    "take both from the same version"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request and returns the answer. Raises ``ValueError`` with the
+        program's words when it refuses the request, which then changed
+        nothing."""
+        if self._process is None:
+            raise RuntimeError("the environment is closed")
+        try:
+            self._process.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # what it said is read below
+        answer = self._read()
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        return answer
+
+    def _read(self) -> dict[str, Any]:
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            self._complaints.seek(0)
+            said = self._complaints.read().decode("utf-8", "replace").strip()
+            raise RuntimeError(f"the spatialstale program ended: {said or 'it said nothing'}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Ends the program. A second time does nothing."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        for pipe in (process.stdin, process.stdout):
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._complaints.close()
+
+
+def arguments(regime: str, size: tuple[int, int], hole_fraction: float, strict_schedule: bool) -> list[str]:
+    """The arguments of ``spatialstale env``."""
+    rows, cols = size
+    args = ["--regime", regime, "--size", f"{rows}x{cols}", "--hole-fraction", repr(float(hole_fraction))]
+    if strict_schedule:
+        args.append("--strict-schedule")
+    return args

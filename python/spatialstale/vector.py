@@ -1,0 +1,168 @@
+"""Many lakes side by side, for Gymnasium."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from .binary import Session, arguments
+from .env import observation_space
+
+
+class SpatialStaleVectorEnv(VectorEnv):
+    """``num_envs`` episodes in one program, step by step together.
+
+    Observations, actions and rewards are those of ``SpatialStaleEnv``, stacked.
+    An episode that has ended begins anew at the next step, whose action for it
+    is not looked at (Gymnasium's ``AutoresetMode.NEXT_STEP``), on a lake drawn
+    from ``seeds``.
+
+    With ``copy=False`` the observations' arrays are those that the next step
+    writes into.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        regime: str = "L1",
+        size: tuple[int, int] = (8, 8),
+        *,
+        seeds: list[int] | None = None,
+        hole_fraction: float = 0.25,
+        strict_schedule: bool = False,
+        copy: bool = True,
+        render_mode: str | None = None,
+        binary: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__()
+        if render_mode is not None:
+            raise ValueError("many lakes side by side are not rendered; make a single environment for that")
+        if num_envs < 1:
+            raise ValueError(f"num_envs {num_envs}: at least one is needed")
+        self.num_envs, self.render_mode, self._copy = num_envs, None, copy
+        self._session = Session(binary, arguments(regime, size, hole_fraction, strict_schedule))
+        hello = self._session.hello
+        rows, cols, self._budget = hello["rows"], hello["cols"], hello["budget"]
+        self._cells = rows * cols
+        self._seeds = np.array(hello["seeds"] if seeds is None else seeds, np.int64)
+        self._places: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        if len(self._seeds) == 0:
+            self.close()
+            raise ValueError("seeds: there must be at least one")
+        self.single_observation_space = observation_space(rows, cols, self._budget)
+        self.single_action_space = gymnasium.spaces.Discrete(len(hello["actions"]))
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._grid = np.zeros((num_envs, rows, cols), np.uint8)
+        self._memory = np.zeros((num_envs, rows, cols), np.uint8)
+        self._agent = np.zeros(num_envs, np.int64)
+        self._left = np.zeros(num_envs, np.int64)
+        self._over = np.zeros(num_envs, bool)
+        self._ready = False
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begins all episodes. A number seeds the generator that draws their
+        lakes; a list names each episode's lake, ``None`` for a drawn one."""
+        if options:
+            raise ValueError(f"unknown options {sorted(options)}; there are none")
+        lakes: list[int | None]
+        if seed is None or isinstance(seed, (int, np.integer)):
+            super().reset(seed=None if seed is None else int(seed))
+            lakes = [None] * self.num_envs
+        else:
+            lakes = list(seed)
+            if len(lakes) != self.num_envs:
+                raise ValueError(f"{len(lakes)} seeds for {self.num_envs} environments")
+        drawn = self._draw(self.num_envs)
+        chosen = [int(d) if s is None else int(s) for s, d in zip(lakes, drawn)]
+        answer = self._session.ask({"reset_many": {"seeds": chosen}})
+        self._over[:] = False
+        self._left[:] = self._budget
+        self._begin(np.arange(self.num_envs), np.array(chosen))
+        self._take(answer)
+        self._ready = True
+        return self._observation(), {"instance_seed": np.array(chosen)}
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Makes a move in every episode that goes on, and begins the others."""
+        if not self._ready:
+            raise gymnasium.error.ResetNeeded("step before reset")
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions of shape {actions.shape} and type {actions.dtype}: want {self.num_envs} integers")
+        if actions.size and (actions.min() < 0 or actions.max() > 3):
+            raise ValueError("actions: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP")
+        anew = np.flatnonzero(self._over)
+        lakes = self._draw(len(anew))
+        answer = self._session.ask(
+            {
+                "step_many": {
+                    "actions": base64.b64encode(actions.astype(np.uint8).tobytes()).decode(),
+                    "reset": anew.tolist(),
+                    "seeds": lakes.tolist(),
+                }
+            }
+        )
+        self._left -= 1
+        self._left[anew] = self._budget
+        self._begin(anew, lakes)
+        ended = self._take(answer)
+        reward = np.frombuffer(base64.b64decode(answer["reward"]), np.int8).astype(np.float64)
+        terminated, truncated = ended == 1, ended == 2
+        self._over = ended != 0
+        info: dict[str, Any] = {}
+        if len(anew):
+            seeds, which = np.zeros(self.num_envs, np.int64), np.zeros(self.num_envs, bool)
+            seeds[anew], which[anew] = lakes, True
+            info = {"instance_seed": seeds, "_instance_seed": which}
+        return self._observation(), reward, terminated, truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the program behind the environments."""
+        self._session.close()
+
+    def _draw(self, n: int) -> np.ndarray:
+        return self._seeds[self.np_random.integers(len(self._seeds), size=n)]
+
+    def _begin(self, anew: np.ndarray, lakes: np.ndarray) -> None:
+        """Shows the lakes of episodes that begin. What a lake begins with is
+        asked for once."""
+        if len(anew) == 0:
+            return
+        distinct, which = np.unique(lakes, return_inverse=True)
+        unknown = [int(s) for s in distinct if int(s) not in self._places]
+        if unknown:
+            shape = (len(unknown), *self._grid.shape[1:])
+            answer = self._session.ask({"places": {"seeds": unknown}})
+            grids = np.frombuffer(base64.b64decode(answer["grid"]), np.uint8).reshape(shape)
+            memories = np.frombuffer(base64.b64decode(answer["memory"]), np.uint8).reshape(shape)
+            self._places.update((s, (g, m)) for s, g, m in zip(unknown, grids, memories))
+        known = [self._places[int(s)] for s in distinct]
+        self._grid[anew] = np.stack([grid for grid, _ in known])[which]
+        self._memory[anew] = np.stack([memory for _, memory in known])[which]
+
+    def _take(self, answer: dict[str, Any]) -> np.ndarray:
+        """Takes over what the program says of the lakes, and returns how the
+        episodes stand: 0 goes on, 1 terminated, 2 truncated."""
+        self._agent[:] = np.frombuffer(base64.b64decode(answer["agent"]), "<u2")
+        if answer["flips"]:
+            flips = np.frombuffer(base64.b64decode(answer["flips"]), "<u4").reshape(-1, 3)
+            self._grid.reshape(self.num_envs, -1)[flips[:, 0], flips[:, 1]] = flips[:, 2]
+        return np.frombuffer(base64.b64decode(answer["ended"]), np.uint8)
+
+    def _observation(self) -> dict[str, Any]:
+        arrays = {"grid": self._grid, "memory": self._memory, "agent": self._agent, "steps_left": self._left}
+        # The order of the space's keys, which Gymnasium sorts.
+        return {k: arrays[k].copy() if self._copy else arrays[k] for k in self.single_observation_space}

@@ -1,0 +1,213 @@
+"""The environments, against Gymnasium's own checks and against the episodes of
+the program's own runs."""
+
+import json
+import os
+import subprocess
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import spatialstale
+from spatialstale.env import CELLS, SpatialStaleEnv
+from spatialstale.vector import SpatialStaleVectorEnv
+
+REGIMES = ["L1", "L2", "L3"]
+ACTIONS = {"LEFT": 0, "DOWN": 1, "RIGHT": 2, "UP": 3}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of an agent that walks at random, as lines."""
+    folder = tmp_path_factory.mktemp("run")
+    binary = spatialstale.find_binary()
+    flags = ["--model", "ref/random", "--task", "navigate", "--strategy", "no-memory", "--modality", "text", "--seeds", "12"]
+    subprocess.run([binary, "run", "quick", *flags, "--out", folder / "run"], check=True, capture_output=True)
+    subprocess.run([binary, "export", folder / "run", "--out", folder / "lines"], check=True, capture_output=True)
+
+    def lines(name):
+        return [json.loads(line) for line in open(folder / "lines" / f"{name}.jsonl", encoding="utf-8")]
+
+    return {name: lines(name) for name in ("instances", "trials", "steps")}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("render_mode", ["ansi", "rgb_array"])
+def test_gymnasium_check(regime, render_mode):
+    env = gymnasium.make(f"SpatialStale-{regime}-v0", render_mode=render_mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_episodes_are_the_programs(run, regime):
+    """Played with the actions of a run, an episode is that run's, step by step."""
+    steps = {}
+    for step in run["steps"]:
+        steps.setdefault(step["trial"], []).append(step)
+    lakes = {i["seed"]: i for i in run["instances"] if i["regime"] == regime}
+    episodes = [t for t in run["trials"] if t["regime"] == regime]
+    assert episodes and {t["outcome"] for t in episodes} >= {"death"}
+    env = SpatialStaleEnv(regime)
+    for trial in episodes:
+        observation, info = env.reset(seed=trial["seed"])
+        lake = lakes[trial["seed"]]
+        now = [list(row) for row in (lake["rows"] if regime == "L3" else lake["rows_after"])]
+        assert info["memory"] == [f"[{m['id']}] {m['text']}" for m in lake["memory"]]
+        assert observation["memory"].ravel().tolist() == [int(m["claim"] == "DANGER") for m in lake["memory"]]
+        terminated = truncated = False
+        for t, step in enumerate(steps[trial["trial"]]):
+            assert not (terminated or truncated)
+            for row, col, cell in step["event"]:
+                now[row][col] = cell
+            assert info["event"] == step["event"] and info["dropped"] == step["dropped"]
+            assert observation["grid"].tolist() == [[CELLS[c] for c in row] for row in now]
+            assert divmod(observation["agent"], 8) == tuple(step["pos"])
+            assert observation["steps_left"] == 50 - t
+            observation, reward, terminated, truncated, info = env.step(ACTIONS[step["action"]])
+            assert divmod(observation["agent"], 8) == tuple(step["next"]) and info["cell"] == step["cell"]
+        assert (terminated, truncated) == (trial["outcome"] != "timeout", trial["outcome"] == "timeout")
+        assert reward == trial["reward"] and info["outcome"] == trial["outcome"]
+    env.close()
+
+
+def test_reset():
+    env = SpatialStaleEnv("L1")
+    first, info = env.reset(seed=1734)
+    assert info["instance_seed"] == 1734
+    drawn = [env.reset()[1]["instance_seed"] for _ in range(20)]
+    assert len(set(drawn)) > 5
+    env.reset(seed=1734)
+    assert [env.reset()[1]["instance_seed"] for _ in range(20)] == drawn
+    _, info = env.reset(options={"instance_seed": 4810})
+    assert info["instance_seed"] == 4810
+    again, _ = env.reset(seed=1734)
+    assert all(np.array_equal(first[k], again[k]) for k in first)
+    with pytest.raises(ValueError, match="instance_seed"):
+        env.reset(options={"seed": 1})
+    env.close()
+    env.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        env.reset()
+
+
+def test_truth_is_asked_for():
+    env = SpatialStaleEnv("L2", truth=True)
+    observation, info = env.reset(seed=1734)
+    hole = observation["grid"].ravel() == CELLS["H"]
+    wrong = np.flatnonzero(hole != (observation["memory"].ravel() == 1))
+    assert info["stale"] == [f"mem_{i:03d}" for i in wrong] and 7 <= len(wrong) <= 11
+    env.close()
+    env = SpatialStaleEnv("L2")
+    assert "stale" not in env.reset(seed=1734)[1]
+    env.close()
+
+
+def test_rendering():
+    env = SpatialStaleEnv("L1", render_mode="ansi")
+    _, info = env.reset(seed=1734)
+    assert env.render() == info["text"] and "Agent at (0,0). Goal at (7,7)." in env.render()
+    env.close()
+    env = SpatialStaleEnv("L1", (4, 6), render_mode="rgb_array")
+    observation, _ = env.reset(seed=3)
+    picture = env.render()
+    assert picture.shape == (4 * 48, 6 * 48, 3) and picture.dtype == np.uint8
+    colours = {0: (0x2E, 0x8B, 0x57), 1: (0xA8, 0xC8, 0xE8), 2: (0x20, 0x20, 0x20), 3: (0xDA, 0xA5, 0x20)}
+    for row in range(4):
+        for col in range(6):
+            assert tuple(picture[row * 48 + 44, col * 48 + 44]) == colours[observation["grid"][row, col]]
+    env.close()
+
+
+def test_mistakes():
+    with pytest.raises(RuntimeError, match="unknown regime"):
+        SpatialStaleEnv("L4")
+    with pytest.raises(RuntimeError, match="4 to 64"):
+        SpatialStaleEnv("L1", (3, 8))
+    with pytest.raises(ValueError, match="render mode"):
+        SpatialStaleEnv("L1", render_mode="human")
+    with pytest.raises(spatialstale.BinaryNotFound, match="no program"):
+        SpatialStaleEnv("L1", binary="/nowhere/spatialstale")
+    env = SpatialStaleEnv("L1")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="action 4"):
+        env.step(4)
+    for _ in range(50):
+        env.step(0)
+    with pytest.raises(ValueError, match="ended"):
+        env.step(0)
+    env.close()
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_many_are_the_single_ones(regime):
+    """Side by side, episodes are those that are played alone."""
+    n = 9
+    many = gymnasium.make_vec(f"SpatialStale-{regime}-v0", num_envs=n)
+    alone = [SpatialStaleEnv(regime) for _ in range(n)]
+    observation, info = many.reset(seed=7)
+    single = [env.reset(seed=int(s))[0] for env, s in zip(alone, info["instance_seed"])]
+    over = np.zeros(n, bool)
+    actions = np.random.default_rng(5)
+    for _ in range(150):
+        assert many.observation_space.contains(observation)
+        for i in range(n):
+            for key in single[i]:
+                assert np.array_equal(observation[key][i], single[i][key]), key
+        action = actions.integers(4, size=n)
+        observation, reward, terminated, truncated, info = many.step(action)
+        for i in range(n):
+            if over[i]:
+                assert info["_instance_seed"][i] and reward[i] == 0 and not terminated[i] and not truncated[i]
+                single[i], _ = alone[i].reset(seed=int(info["instance_seed"][i]))
+            else:
+                single[i], r, term, trunc, _ = alone[i].step(action[i])
+                assert (reward[i], terminated[i], truncated[i]) == (r, term, trunc)
+        over = terminated | truncated
+    many.close()
+    for env in alone:
+        env.close()
+
+
+def test_many_resets():
+    many = SpatialStaleVectorEnv(4, "L3")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        many.step(np.zeros(4, int))
+    _, info = many.reset(seed=[1734, None, 4810, 5])
+    assert info["instance_seed"][[0, 2, 3]].tolist() == [1734, 4810, 5]
+    a = [many.reset(seed=3)[1]["instance_seed"].tolist() for _ in range(2)]
+    assert a[0] == a[1]
+    for wrong in (np.zeros(3, int), np.full(4, 4), np.full(4, -1), np.zeros(4)):
+        with pytest.raises(ValueError):
+            many.step(wrong)
+    first, *_ = many.step(np.zeros(4, int))
+    kept = {k: v.copy() for k, v in first.items()}
+    for _ in range(60):
+        many.step(np.full(4, 1))
+    assert all(np.array_equal(first[k], kept[k]) for k in kept), "an observation changed after it was handed out"
+    many.close()
+
+
+def test_the_program_dies():
+    env = SpatialStaleEnv("L1")
+    env.reset(seed=1)
+    env._session._process.kill()
+    with pytest.raises(RuntimeError, match="ended"):
+        for _ in range(3):
+            env.step(0)
+    env.close()
+
+
+def test_nothing_is_left_behind():
+    env = SpatialStaleEnv("L1")
+    process = env._session._process
+    env.close()
+    assert process.returncode == 0
+    assert not os.path.exists(f"/proc/{process.pid}/exe")
