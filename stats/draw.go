@@ -10,6 +10,7 @@ import (
 const (
 	streamFlips     = 0x666c697073 // "flips"
 	streamBootstrap = 0x626f6f74   // "boot"
+	streamStudies   = 0x73747564   // "stud"
 )
 
 // below returns a uniform integer in 0..n-1. It is drawn from the raw 64 bits

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/study"
 )
 
 type planCmd struct {
 	studyFlags
+	powerFlags
 	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Detail  string `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
 	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
@@ -20,6 +22,9 @@ type planCmd struct {
 // Run says what run would do, and what it would cost. It asks no model and
 // writes no file.
 func (c *planCmd) Run(e *env) error {
+	if err := c.powerFlags.check(); err != nil {
+		return usageError{err}
+	}
 	s, err := c.build()
 	if err != nil {
 		return err
@@ -29,6 +34,17 @@ func (c *planCmd) Run(e *env) error {
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's
 		return usageError{err}
+	}
+	if c.Power {
+		t, err := c.powerFlags.table(s)
+		if err != nil {
+			return err
+		}
+		format := "text"
+		if c.JSON {
+			format = "json"
+		}
+		return printTables(e.stdout, []analysis.Table{t}, format)
 	}
 	prices, err := readPrices(c.Prices)
 	if err != nil {
