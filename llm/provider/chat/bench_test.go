@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime/metrics"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +20,10 @@ import (
 )
 
 // The server takes 200 ms an answer, as a quick provider does; 500 calls are
-// made with 50 in flight. ms/round is to be compared between the two: what ours
-// adds to a bare loop of net/http is our cost.
+// made with 50 in flight. ms/round is to be compared between BenchmarkCalls and
+// BenchmarkBareCalls: what ours adds to a bare loop of net/http is our cost.
+// conns is how many connections were opened, peak-MiB the most that the heap
+// held, server and all.
 const (
 	benchDelay    = 200 * time.Millisecond
 	benchCalls    = 500
@@ -27,13 +32,23 @@ const (
 
 func benchServer(b *testing.B) *httptest.Server {
 	b.Helper()
+	var opened atomic.Int64
 	answer := []byte(`{"model":"m","choices":[{"message":{"content":"` + strings.Repeat("word ", 200) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":250}}`)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		time.Sleep(benchDelay)
 		_, _ = w.Write(answer)
 	}))
-	b.Cleanup(server.Close)
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	b.Cleanup(func() {
+		b.ReportMetric(float64(opened.Load()), "conns")
+		server.Close()
+	})
 	return server
 }
 
@@ -42,12 +57,14 @@ func benchPrompt() string {
 	return strings.Repeat("[mem_021] SAFE at (2,5): Frozen ice - safe to walk\n", 64)
 }
 
-func benchRounds(b *testing.B, call func() error) {
+func benchRounds(b *testing.B, calls int, call func() error) {
 	b.ReportAllocs()
+	done, peak := make(chan struct{}), make(chan uint64)
+	go func() { peak <- peakHeap(done) }()
 	for b.Loop() {
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, benchInFlight)
-		for range benchCalls {
+		for range calls {
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
@@ -58,10 +75,33 @@ func benchRounds(b *testing.B, call func() error) {
 		}
 		wg.Wait()
 	}
+	close(done)
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/round")
+	b.ReportMetric(float64(<-peak)/(1<<20), "peak-MiB")
 }
 
-func BenchmarkCalls(b *testing.B) {
+// peakHeap returns the most bytes that objects took on the heap until done.
+func peakHeap(done <-chan struct{}) uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	var most uint64
+	for {
+		metrics.Read(sample)
+		most = max(most, sample[0].Value.Uint64())
+		select {
+		case <-done:
+			return most
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func BenchmarkCalls(b *testing.B) { benchOurs(b, benchCalls) }
+
+// BenchmarkManyCalls makes ten times as many: its peak should be that of
+// BenchmarkCalls, and its connections as few.
+func BenchmarkManyCalls(b *testing.B) { benchOurs(b, 10*benchCalls) }
+
+func benchOurs(b *testing.B, calls int) {
 	server := benchServer(b)
 	client, err := chat.New(chat.Options{Name: "m", Model: "m", URL: server.URL})
 	if err != nil {
@@ -70,7 +110,7 @@ func BenchmarkCalls(b *testing.B) {
 	defer client.CloseIdleConnections()
 	m := llm.Retry(llm.Limit(client, llm.LimitOptions{}), llm.RetryOptions{})
 	prompt := []llm.Part{llm.Text(benchPrompt())}
-	benchRounds(b, func() error {
+	benchRounds(b, calls, func() error {
 		_, err := m.Generate(b.Context(), &llm.Request{Parts: prompt, Schema: actionSchema})
 		return err
 	})
@@ -82,7 +122,7 @@ func BenchmarkBareCalls(b *testing.B) {
 	defer transport.CloseIdleConnections()
 	web := &http.Client{Transport: transport}
 	prompt := benchPrompt()
-	benchRounds(b, func() error {
+	benchRounds(b, benchCalls, func() error {
 		body, err := json.Marshal(map[string]any{"model": "m", "messages": []any{map[string]any{"role": "user", "content": prompt}}})
 		if err != nil {
 			return err
