@@ -45,7 +45,7 @@ func (s *Server) answer(ctx context.Context, p *prompt, d dialect, f Fault) (*re
 	if err != nil {
 		return nil, err
 	}
-	said := &said{text: reply.Text, finish: reply.Finish}
+	said := &said{text: reply.Text, finish: reply.Finish, certainty: s.opts.Certainty}
 	switch f {
 	case NullContent:
 		said.text = ""
@@ -63,9 +63,10 @@ func (s *Server) answer(ctx context.Context, p *prompt, d dialect, f Fault) (*re
 
 // said is what a control said, as far as it is to be told.
 type said struct {
-	text   string
-	finish llm.Finish
-	tokens int
+	text      string
+	finish    llm.Finish
+	tokens    int
+	certainty float64 // Options.Certainty
 }
 
 // cut ends a reply at the output cap, after at most n bytes.

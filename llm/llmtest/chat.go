@@ -23,6 +23,7 @@ func (chat) read(_ *http.Request, body []byte, p *prompt) (model string, problem
 		MaxTokens     int  `json:"max_tokens"`
 		CompletionCap int  `json:"max_completion_tokens"`
 		Stream        bool `json:"stream"`
+		Logprobs      bool `json:"logprobs"`
 	}
 	if json.Unmarshal(body, &q) != nil {
 		return "", refuse("", "The body of the request is not a chat completion in JSON.")
@@ -31,6 +32,7 @@ func (chat) read(_ *http.Request, body []byte, p *prompt) (model string, problem
 		return "", refuse("stream", "This server does not stream.")
 	}
 	p.cap = max(q.MaxTokens, q.CompletionCap)
+	p.logprobs = q.Logprobs
 	for i := range q.Messages {
 		if err := p.readChat(q.Messages[i].Content); err != nil {
 			return "", refuse("messages", "Message %d: %v.", i, err)
@@ -71,9 +73,13 @@ func (chat) reply(p *prompt, said *said, f Fault) any {
 	if f == NullContent {
 		m.Content = nil
 	}
+	one := choice{Message: m, FinishReason: string(said.finish)}
+	if p.logprobs && said.certainty > 0 {
+		one.Logprobs = map[string]any{"content": tokens(said.text, said.certainty)}
+	}
 	c := completion{
 		ID: "chatcmpl-rehearsal", Object: "chat.completion", Model: p.control.Name(),
-		Choices: []any{choice{Message: m, FinishReason: string(said.finish)}},
+		Choices: []any{one},
 		Usage:   usage{Prompt: promptTokens(p.request), Completion: said.tokens},
 	}
 	c.Usage.Total = c.Usage.Prompt + c.Usage.Completion
@@ -96,6 +102,7 @@ type choice struct {
 	Index        int     `json:"index"`
 	Message      message `json:"message"`
 	FinishReason string  `json:"finish_reason"`
+	Logprobs     any     `json:"logprobs,omitempty"`
 }
 
 type message struct {

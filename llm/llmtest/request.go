@@ -25,10 +25,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // A prompt is a request that can be answered.
 type prompt struct {
-	control *reference.Control
-	request *llm.Request
-	cap     int // on output tokens; 0 for none
-	cached  int // tokens of the prompt that count as read from a cache
+	control  *reference.Control
+	request  *llm.Request
+	cap      int  // on output tokens; 0 for none
+	logprobs bool // whether the log-probabilities of tokens are asked for
+	cached   int  // tokens of the prompt that count as read from a cache
 }
 
 // A refusal is a request that is not answered.

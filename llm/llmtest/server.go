@@ -46,6 +46,10 @@ type Options struct {
 	// "temperature", "response_format" or "max_tokens": a request with one is
 	// answered with status 400.
 	Refuse []string
+	// Certainty is the probability that the server claims of each boolean that
+	// it writes, below 1, where log-probabilities are asked for by Chat
+	// Completions; 0 gives none. A control has no such thing of its own.
+	Certainty float64
 	// Key is the credential that requests must carry; empty for none.
 	Key string
 	// Ledger is a file to which the ledger is appended, a JSON object a line;
@@ -84,6 +88,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = time.Second
+	}
+	if !(o.Certainty >= 0 && o.Certainty < 1) {
+		return nil, fmt.Errorf("certainty %v: want a probability from 0, for none, to below 1", o.Certainty)
 	}
 	if o.Drip <= 0 {
 		o.Drip = time.Second
