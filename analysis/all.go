@@ -43,5 +43,8 @@ func (c *Collector) All() []Table {
 	if models := c.Models(); len(models.Rows) > 0 { // a run of controls has nothing to say there
 		tables = append(tables, models)
 	}
+	if costs := c.Costs(); len(costs.Rows) > 0 { // nor there
+		tables = append(tables, costs)
+	}
 	return c.warned(tables)
 }

@@ -60,6 +60,9 @@ func (c *Collector) Batch() Table {
 			}},
 		{Column{Key: "unanswered", Heading: "no answer", Unit: "share of entries judged", Kind: Share, Decimals: 3}, unansweredShare},
 		{Column{Key: "mended", Heading: "replies mended", Unit: "share of calls", Kind: Share, Decimals: 3, Priority: 1}, mendedShare},
+	}...)
+	defs = append(defs, c.priceColumns(groups)...)
+	defs = append(defs, []definition[detectionGroup]{
 		paperColumn(groups, "paper_f1", "F1", inPaper, "share", "batch-f1"),
 		paperColumn(groups, "paper_calls", "calls", inPaper, "calls", "batch-calls"),
 	}...)

@@ -37,7 +37,9 @@ type Collector struct {
 	episodes  groups[episodeTally]
 	replies   map[asked]*replyTally
 	reader    reasonReader
-	asked     []record.ModelInfo // what the run says of its models
+	calls     map[callKey]*callTally // those that were paid for
+	pricedBy  string                 // the date of the list of prices; empty when it is not said
+	asked     []record.ModelInfo     // what the run says of its models
 }
 
 // groups holds a tally for each setting and seed.

@@ -163,6 +163,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.effective.write(x.effective.models()); err != nil {
 		return errors.Join(err, w.Close())
 	}
+	t.collector.PricedBy(x.prices.Date)
 	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	controls, wired := x.flags.concurrency()
@@ -251,7 +252,12 @@ func (x *execution) again() error {
 		return err
 	}
 	defer run.Close()
-	read := runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
+	prices, err := readPrices(x.flags.Prices)
+	if err != nil {
+		return err
+	}
+	read := newRunReader()
+	read.price(prices)
 	if err := read.run(run, x.dir); err != nil {
 		return err
 	}
@@ -329,7 +335,7 @@ func (x *execution) recall(t *tally) error {
 // the study varies.
 func endTables(c *analysis.Collector) []analysis.Table {
 	tables := c.Tables()
-	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes(), c.Models()} {
+	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes(), c.Models(), c.Costs()} {
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
 		}

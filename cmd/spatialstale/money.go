@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
@@ -248,6 +249,11 @@ func (x *execution) recallSpending(t *tally) error {
 		return err
 	}
 	defer run.Close()
+	for spec := range x.study.Specs() {
+		if t.paid[spec.Model] {
+			t.trials.add(spec)
+		}
+	}
 	for c, err := range run.Calls() {
 		if err != nil {
 			return err
@@ -304,4 +310,46 @@ func grouped(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// paidTrials finds the settings of the trials whose calls are paid for, a spec
+// for each setting.
+type paidTrials struct {
+	of     map[string]*record.Spec // by trial
+	shared map[record.Spec]*record.Spec
+}
+
+// add makes a trial known.
+func (p *paidTrials) add(spec record.Spec) {
+	if p.of == nil {
+		p.of, p.shared = map[string]*record.Spec{}, map[record.Spec]*record.Spec{}
+	}
+	key := spec.Key
+	spec.Key, spec.Seed, spec.Episode = "", 0, 0
+	if p.shared[spec] == nil {
+		p.shared[spec] = &spec
+	}
+	p.of[key] = p.shared[spec]
+}
+
+// tell hands a call to the tables; nothing for one that nobody pays for.
+func (p *paidTrials) tell(to *analysis.Collector, c *record.Call, cost *price.Cost) {
+	spec := p.of[c.Trial]
+	if spec == nil {
+		return
+	}
+	call := analysis.PaidCall{Input: c.InputTokens, Cached: c.CachedTokens, Output: c.OutputTokens, Reasoning: c.ReasoningTokens, Latency: c.Latency}
+	if cost != nil {
+		call.Cost, call.Inexact = new(int64(cost.USD)), cost.AtLeast || cost.AtMost
+	}
+	to.AddCall(spec, &call)
+}
+
+// costOf is what a call cost, nil where its model has no price.
+func costOf(prices *price.List, c *record.Call) *price.Cost {
+	p, known := prices.Of(c.Model)
+	if !known {
+		return nil
+	}
+	return new(p.Cost(usageOf(c)))
 }

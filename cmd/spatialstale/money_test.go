@@ -86,6 +86,10 @@ func TestBudget(t *testing.T) {
 	if want := fmt.Sprintf("Cost: $%.2f of $5.00", spent); code != exitDone || !strings.Contains(said, want) {
 		t.Fatalf("ended with %d after %v: %s", code, spent, said)
 	}
+	tables := inProcess(t, "report", dir, "--table", "costs", "--prices", prices, "--format", "json")
+	if want := fmt.Sprintf("\"calls\": %d", calls); !strings.Contains(tables, want) || !strings.Contains(tables, fmt.Sprintf("%.4f", spent)[:5]) {
+		t.Errorf("the table of costs is not of %d calls for %v: %s", calls, spent, tables)
+	}
 	stop()
 	entries, err := llmtest.ReadLedger(ledger)
 	if err != nil {

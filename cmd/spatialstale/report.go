@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/store"
 )
@@ -17,6 +18,7 @@ type reportCmd struct {
 	Table  []string `placeholder:"ID,…" help:"Show only these tables, as in deaths,exposure; all unless given."`
 	Out    string   `placeholder:"DIR" help:"Write a file for each table into this folder; required for csv."`
 
+	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Rescore bool   `help:"Show what the stored replies say to today's parser, and to a strict one, instead of the tables of the run."`
 	Prompts string `placeholder:"DIR" help:"With --rescore: the folder of prompt files that the run was made with, if it was made with one."`
 }
@@ -30,7 +32,12 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
 	}
+	prices, err := readPrices(c.Prices)
+	if err != nil {
+		return err
+	}
 	read := newRunReader()
+	read.price(prices)
 	again := analysis.NewRescoring(read.collector)
 	for _, dir := range c.Runs {
 		if err := c.read(e, dir, read, again); err != nil {
@@ -101,10 +108,17 @@ func chosen(tables []analysis.Table, ids []string) ([]analysis.Table, error) {
 type runReader struct {
 	collector *analysis.Collector
 	runOf     map[string]string // trial → the run that plans it
+	prices    *price.List       // nil to leave out what calls took
 }
 
 func newRunReader() *runReader {
 	return &runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
+}
+
+// price has the calls of models that are paid for read as well.
+func (r *runReader) price(list *price.List) {
+	r.prices = list
+	r.collector.PricedBy(list.Date)
 }
 
 func (r *runReader) run(run *store.Run, dir string) error {
@@ -119,9 +133,13 @@ func (r *runReader) run(run *store.Run, dir string) error {
 	if err := r.collector.Declare(s.Tests); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
+	var paid paidTrials
 	for spec, err := range run.Plan() {
 		if err != nil {
 			return err
+		}
+		if r.prices != nil && !isControl(spec.Model) {
+			paid.add(spec)
 		}
 		if other, ok := r.runOf[spec.Key]; ok {
 			return fmt.Errorf("trial %s is in both %s and %s, so they cannot be taken together; report them one at a time", spec.Key, other, dir)
@@ -146,6 +164,15 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		if err := r.collector.AddTrial(t); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
+	}
+	if paid.of == nil {
+		return nil
+	}
+	for c, err := range run.Calls() {
+		if err != nil {
+			return err
+		}
+		paid.tell(r.collector, c, costOf(r.prices, c))
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type tally struct {
 	order     []string // of the models
 	paid      map[string]bool
 	prices    *price.List
+	trials    paidTrials
 	pending   map[string]*pendingWaits // by model
 	notices   []string                 // not yet shown
 }
@@ -132,12 +133,11 @@ func (t *tally) spend(c *record.Call) {
 	if !t.paid[c.Model] {
 		return
 	}
-	usage := usageOf(c)
-	var cost *price.Cost
-	if p, known := t.prices.Of(c.Model); known {
-		cost = new(p.Cost(usage))
-	}
-	t.count(c.Model, func(s *standing) { s.spent.add(usage, cost) })
+	cost := costOf(t.prices, c)
+	t.count(c.Model, func(s *standing) { s.spent.add(usageOf(c), cost) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trials.tell(t.collector, c, cost)
 }
 
 // standings returns how far the run is, as a whole and by model, and how long
