@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"llm":                    {},
 	"llm/provider":           {"llm"},
 	"llm/provider/chat":      {"llm", "llm/provider"},
+	"llm/provider/gemini":    {"llm", "llm/provider"},
 	"llm/provider/anthropic": {"llm", "llm/provider"},
 	"llm/provider/ollama":    {"llm", "llm/provider"},
 	"llm/price":              {"llm"},

@@ -1,0 +1,369 @@
+package gemini_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"go.uber.org/goleak"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/gemini"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client returns a client for a server, which both end with the test.
+func client(t testing.TB, o gemini.Options, handler http.HandlerFunc) *gemini.Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	o.URL = server.URL
+	return clientAt(t, o)
+}
+
+func clientAt(t testing.TB, o gemini.Options) *gemini.Client {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "google/gemini-2.5-flash"
+	}
+	if o.Model == "" {
+		o.Model = "gemini-2.5-flash"
+	}
+	c, err := gemini.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+const up = `{"candidates":[{"content":{"parts":[{"text":"UP"}],"role":"model"},"finishReason":"STOP","index":0}]}`
+
+var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
+  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
+
+// picture is a PNG of four pixels, as bytes that no encoder's release changes.
+func picture(t testing.TB) llm.Part {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := llm.PNG(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part
+}
+
+// Golden requests: would fail if what goes over the wire changed unseen.
+func TestRequests(t *testing.T) {
+	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
+	all := llm.Params{Temperature: new(0.), TopP: new(0.9), MaxTokens: new(512), Thinking: new(0)}
+	for _, c := range []struct {
+		name string
+		opts gemini.Options
+		req  llm.Request
+	}{
+		{"text", gemini.Options{}, llm.Request{Parts: prompt}},
+		{"picture", gemini.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}}},
+		{"pictures-side-by-side", gemini.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: []llm.Part{picture(t), picture(t)}}},
+		{"everything", gemini.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
+		{"thinking", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: new(2000)}}},
+		{"no-schema", gemini.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"extra-body", gemini.Options{Settings: provider.Settings{
+			ExtraBody: json.RawMessage(`{"safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}], "generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}, "temperature": 0.25, "topK": 20}}`),
+		}}, llm.Request{Parts: prompt, Params: all}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []byte
+			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || r.URL.String() != "/v1beta/models/gemini-2.5-flash:generateContent" {
+					t.Errorf("%s %s", r.Method, r.URL)
+				}
+				got, _ = io.ReadAll(r.Body)
+				fmt.Fprint(w, up)
+			})
+			if _, err := m.Generate(t.Context(), &c.req); err != nil {
+				t.Fatal(err)
+			}
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, got, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// Would fail if a kind of answer that some server gives were read otherwise
+// than its file says. A further case is a further file.
+func TestAnswers(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil || len(ar.Files) < 2 {
+				t.Fatal(err)
+			}
+			m := client(t, gemini.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
+			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(100)}})
+			got := show(t, reply, err)
+			if *update {
+				ar.Files = append(ar.Files[:2], txtar.File{Name: "want", Data: []byte(got)})
+				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// play sends the answer of a case.
+func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
+	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
+	status, kind, _ := strings.Cut(head, " ")
+	n, err := strconv.Atoi(status)
+	if err != nil {
+		t.Error(err)
+	}
+	w.Header().Set("Content-Type", kind)
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(n)
+	_, _ = w.Write(ar.Files[1].Data)
+}
+
+// show writes what came of a call.
+func show(t *testing.T, reply *llm.Reply, err error) string {
+	t.Helper()
+	if (reply == nil) == (err == nil) {
+		t.Fatalf("%v with %v", reply, err)
+	}
+	if err != nil {
+		e, ok := err.(*llm.Error)
+		if !ok {
+			t.Fatalf("%T", err)
+		}
+		text := err.Error() + "\n"
+		if e.RetryAfter != 0 {
+			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
+		}
+		return text
+	}
+	text, jsonErr := json.MarshalIndent(reply, "", "  ")
+	if jsonErr != nil {
+		t.Fatal(jsonErr)
+	}
+	return string(text) + "\n"
+}
+
+// Would fail if the key were sent otherwise than in its header, or a user's
+// header or the call's name were not sent.
+func TestHeaders(t *testing.T) {
+	for _, c := range []struct {
+		opts gemini.Options
+		want map[string]string
+	}{
+		{gemini.Options{}, map[string]string{"X-Goog-Api-Key": "", "Authorization": "", llm.CallHeader: "", "Content-Type": "application/json", "User-Agent": "spatialstale"}},
+		{gemini.Options{Key: "AIza12345678"}, map[string]string{"X-Goog-Api-Key": "AIza12345678", "Authorization": ""}},
+		{gemini.Options{Key: "AIza12345678", Settings: provider.Settings{Header: map[string]string{"x-goog-api-key": "other", "X-Team": "lake"}}},
+			map[string]string{"X-Goog-Api-Key": "other", "X-Team": "lake"}},
+		{gemini.Options{Settings: provider.Settings{NameCalls: true}}, map[string]string{llm.CallHeader: "0123/window0/batch%203"}},
+	} {
+		var got http.Header
+		m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header
+			if strings.Contains(r.URL.String(), "AIza") {
+				t.Errorf("the key is in the address %s", r.URL)
+			}
+			fmt.Fprint(w, up)
+		})
+		if _, err := m.Generate(t.Context(), &llm.Request{Trial: "0123", Slot: "window0/batch 3"}); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range c.want {
+			if got.Get(name) != want {
+				t.Errorf("%s: %q, want %q", name, got.Get(name), want)
+			}
+		}
+		if text := fmt.Sprintf("%v %+v %#v", m, m, m); strings.Contains(text, "12345678") {
+			t.Error(text)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for text, extra := range map[string]string{
+		"not a JSON object":            `[1]`,
+		`cannot set "contents"`:        `{"contents":[]}`,
+		`cannot set "candidateCount"`:  `{"generationConfig":{"candidateCount":2}}`,
+		`"generationConfig" in the ex`: `{"generationConfig":3}`,
+	} {
+		_, err := gemini.New(gemini.Options{URL: "http://h/", Settings: provider.Settings{ExtraBody: json.RawMessage(extra)}})
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want an error with %q", err, text)
+		}
+	}
+}
+
+// Would fail if a name, a base URL or a key led elsewhere.
+func TestProvider(t *testing.T) {
+	var r provider.Registry
+	r.Add(gemini.Providers()...)
+	open := func(name string, env map[string]string) (llm.Model, error) {
+		return r.Open(name, provider.Env{Getenv: func(v string) string { return env[v] }})
+	}
+	for _, c := range []struct{ name, base, want string }{
+		{"google/gemini-2.5-pro", "", "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent"},
+		{"google/gemini-2.5-pro", "https://gate", "https://gate/v1beta/models/gemini-2.5-pro:generateContent"},
+		{"google/gemini-2.5-pro", "https://gate/google/", "https://gate/google/v1beta/models/gemini-2.5-pro:generateContent"},
+		{"google/gemini-2.5-pro", "http://gate/v1/", "http://gate/v1/models/gemini-2.5-pro:generateContent"},
+		{"google/gemini-2.5-pro", "http://gate/v1alpha", "http://gate/v1alpha/models/gemini-2.5-pro:generateContent"},
+		{"google/models/gemma-3-27b-it", "", "https://generativelanguage.googleapis.com/v1beta/models/gemma-3-27b-it:generateContent"},
+		{"google/tunedModels/mine", "", "https://generativelanguage.googleapis.com/v1beta/tunedModels/mine:generateContent"},
+	} {
+		m, err := open(c.name, map[string]string{"GEMINI_API_KEY": "k-12345678", "GOOGLE_BASE_URL": c.base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := llm.Describe(m); d.Endpoint != c.want {
+			t.Errorf("%s with %q: at %s, want %s", c.name, c.base, d.Endpoint, c.want)
+		}
+	}
+	var at, key string
+	gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, key = r.URL.String(), r.Header.Get("X-Goog-Api-Key")
+		fmt.Fprint(w, up)
+	}))
+	defer gate.Close()
+	m, err := open("google/ref/mixed?tpr=1", map[string]string{"GOOGLE_API_KEY": "k-12345678", "GOOGLE_BASE_URL": gate.URL + "?tenant=3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.(*gemini.Client).CloseIdleConnections()
+	if _, err := m.Generate(t.Context(), &llm.Request{}); err != nil || at != "/v1beta/models/ref/mixed%3Ftpr=1:generateContent?tenant=3" || key != "k-12345678" {
+		t.Errorf("asked %s with %q, %v", at, key, err)
+	}
+	if m, err := open("google/m", nil); m != nil || llm.KindOf(err) != llm.KindAuth || !strings.Contains(err.Error(), "GEMINI_API_KEY or GOOGLE_API_KEY, which is not set") {
+		t.Error(err)
+	}
+	if _, err := open("google/", nil); err == nil || !strings.Contains(err.Error(), "want google/MODEL") {
+		t.Error(err)
+	}
+}
+
+// Would fail if a refusal in the server's words were not understood, or if a
+// parameter were given up for another reason.
+func TestRefusedParameters(t *testing.T) {
+	for _, c := range []struct {
+		name, message string
+		thinking      int
+		want          string // the parameter that goes; "" when the call fails
+	}{
+		{"cannot but think", "Budget 0 is invalid. This model only works in thinking mode.", 0, "thinkingConfig"},
+		{"cannot but think, otherwise", "The model does not support setting thinking_budget to 0.", 0, "thinkingConfig"},
+		{"cannot but think, as Vertex has it", "Unable to submit request because Thinking can't be disabled for this model. Remove 'thinking_config.thinking_budget' from your request and try again.", 0, "thinkingConfig"},
+		{"cannot think", "Thinking is not enabled for this model", 512, "thinkingConfig"},
+		{"cannot think, otherwise", "Unable to submit request because thinking is not supported by this model.", 512, "thinkingConfig"},
+		{"no JSON", "JSON mode is not enabled for models/gemma-3-27b-it", 0, "responseJsonSchema"},
+		{"older server", "Invalid JSON payload received. Unknown name \"responseJsonSchema\" at 'generation_config': Cannot find field.", 0, "responseJsonSchema"},
+		{"schema too large", "The specified schema produces a constraint that has too many states for serving.", 0, "responseJsonSchema"},
+		{"temperature", "temperature is not supported by this model", 0, "temperature"},
+		{"top_p", "Invalid JSON payload received. Unknown name \"topP\" at 'generation_config': Cannot find field.", 0, "topP"},
+		{"resolution", "Media resolution is not enabled for this model", 0, "mediaResolution"},
+
+		{"budget out of range", "The thinking budget 52428 is invalid. Please choose a value between 512 and 24576.", 52428, ""},
+		{"a budget of another", "Budget 0 is invalid. This model only works in thinking mode.", 512, ""},
+		{"out of range", "Unable to submit request because it has a temperature value of 5 but the supported range is from 0 (inclusive) to 2.0001 (exclusive).", 0, ""},
+		{"no word", "Request contains an invalid argument.", 0, ""},
+		{"no pictures", "Image input modality is not enabled for models/gemma-3-1b-it", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var configs []map[string]json.RawMessage
+			m := client(t, gemini.Options{Settings: provider.Settings{Detail: "low"}}, func(w http.ResponseWriter, r *http.Request) {
+				var body struct{ GenerationConfig map[string]json.RawMessage }
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Error(err)
+				}
+				configs = append(configs, body.GenerationConfig)
+				if _, sent := body.GenerationConfig[c.want]; sent || c.want == "" {
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprintf(w, `{"error":{"code":400,"message":%q,"status":"INVALID_ARGUMENT"}}`, c.message)
+					return
+				}
+				fmt.Fprint(w, up)
+			})
+			req := &llm.Request{
+				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(c.thinking)},
+			}
+			_, err := m.Generate(t.Context(), req)
+			if c.want == "" {
+				if len(configs) != 1 || llm.KindOf(err) != llm.KindBadRequest {
+					t.Fatalf("%d requests, %v", len(configs), err)
+				}
+				if c.name == "no word" && !strings.Contains(err.Error(), "thinking budget of 0") {
+					t.Error(err)
+				}
+				return
+			}
+			if err != nil || len(configs) != 2 {
+				t.Fatalf("%d requests, %v", len(configs), err)
+			}
+			if _, err := m.Generate(t.Context(), req); err != nil || len(configs) != 3 {
+				t.Errorf("asked again: %d requests, %v", len(configs), err)
+			}
+			for _, param := range []string{"temperature", "topP", "maxOutputTokens", "responseJsonSchema", "responseMimeType", "thinkingConfig", "mediaResolution"} {
+				gone := param == c.want || param == "responseMimeType" && c.want == "responseJsonSchema"
+				if _, sent := configs[2][param]; sent == gone {
+					t.Errorf("%s sent: %v", param, sent)
+				}
+			}
+			d, _ := llm.Describe(m)
+			if len(d.Changes) != 1 || d.Changes[0].Param != c.want || d.Changes[0].Words == "" {
+				t.Errorf("described as %+v", d.Changes)
+			}
+		})
+	}
+}
