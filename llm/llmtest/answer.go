@@ -104,6 +104,9 @@ func page(status int, title string) *response {
 // refuseForNow tells the client to come back, in one of the ways there are.
 func (s *Server) refuseForNow(d dialect, f Fault) *response {
 	wait := s.opts.RetryAfter
+	if l, ok := d.(rateLimiter); ok && f == RateLimit {
+		return l.rateLimit(wait)
+	}
 	r := d.failure(f)
 	switch f {
 	case RateLimitMS:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // A dialect is a wire protocol that the server speaks.
@@ -25,6 +26,11 @@ type dialect interface {
 	reply(p *prompt, said *said, f Fault) any
 }
 
+// A rateLimiter is a dialect that says in the body how long to wait.
+type rateLimiter interface {
+	rateLimit(wait time.Duration) *response
+}
+
 // dialectOf returns the dialect of requests to a path, nil when there is none.
 func dialectOf(path string) dialect {
 	switch {
@@ -32,6 +38,10 @@ func dialectOf(path string) dialect {
 		return chat{}
 	case strings.HasSuffix(path, "/messages"):
 		return anthropic{}
+	case strings.HasSuffix(path, "/api/chat"):
+		return ollama{}
+	case strings.HasSuffix(path, generate):
+		return gemini{}
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type prompt struct {
 	request  *llm.Request
 	cap      int  // on output tokens; 0 for none
 	logprobs bool // whether the log-probabilities of tokens are asked for
+	tokens   int  // of the prompt, where the protocol has a count of its own
 	cached   int  // tokens of the prompt that count as read from a cache
 }
 

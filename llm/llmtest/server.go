@@ -1,9 +1,9 @@
-// Package llmtest is a model server for tests and rehearsals, of the Chat
-// Completions and the Anthropic Messages protocol: it reads the prompt out of a
-// request, hands it to a built-in control, and answers with what the control
-// says. It stands where a provider's server
-// stands, so that everything on this side of the wire is the real thing and
-// costs nothing. Delays, and failures by a script that the seed and the call
+// Package llmtest is a model server for tests and rehearsals. It speaks Chat
+// Completions, Anthropic Messages, Gemini's generateContent and Ollama's native
+// protocol: it reads the prompt out of a request, hands it to a built-in
+// control, and answers with what the control says. It stands where a provider's
+// server stands, so that everything on this side of the wire is the real thing
+// and costs nothing. Delays, and failures by a script that the seed and the call
 // determine, make it as slow and as unreliable as wanted; a ledger keeps count
 // of every call.
 //
@@ -157,7 +157,8 @@ func (s *Server) Entries() []Entry { return s.ledger.all() }
 // see the end of a request a moment before the server does.
 func (s *Server) MostInFlight() int { return int(s.most.Load()) }
 
-// ServeHTTP answers POST …/chat/completions, POST …/messages and GET …/models.
+// ServeHTTP answers POST …/chat/completions, …/messages, …/api/chat and
+// …:generateContent, and GET …/models.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
@@ -173,12 +174,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.complete(w, r, d)
 	default:
 		write(w, orChat(d).refuse(&refusal{http.StatusNotFound,
-			wireError{Message: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions or /v1/messages.", Type: "invalid_request_error"}}))
+			wireError{Message: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions, /v1/messages, /api/chat or /v1/models/NAME:generateContent.", Type: "invalid_request_error"}}))
 	}
 }
 
 func (s *Server) hasKey(r *http.Request) bool {
-	return r.Header.Get("Authorization") == "Bearer "+s.opts.Key || r.Header.Get("api-key") == s.opts.Key || r.Header.Get("x-api-key") == s.opts.Key
+	if r.Header.Get("Authorization") == "Bearer "+s.opts.Key {
+		return true
+	}
+	for _, name := range []string{"api-key", "x-api-key", "x-goog-api-key"} {
+		if r.Header.Get(name) == s.opts.Key {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Server) listModels(w http.ResponseWriter) {

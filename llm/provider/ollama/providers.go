@@ -87,7 +87,10 @@ func baseURL(name, host string) (string, error) {
 	default:
 		u.Host = at
 	}
-	u.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/api/chat"), "/api")
+	u.Path = strings.TrimRight(u.Path, "/")
+	for _, end := range []string{"/api/chat", "/api", "/v1"} { // the last is that of the compatible endpoint
+		u.Path = strings.TrimSuffix(u.Path, end)
+	}
 	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
 	return u.String(), nil
 }

@@ -38,6 +38,7 @@ func TestHost(t *testing.T) {
 		"https://gate/team/ollama": "https://gate/team/ollama",
 		"https://gate/api/chat":    "https://gate",
 		"http://gpu:11434/api/":    "http://gpu:11434",
+		"http://gpu:11434/v1":      "http://gpu:11434",
 		"gpu/ollama":               "http://gpu:11434/ollama",
 		"ollama.com":               "https://ollama.com",
 		"http://[::1]":             "http://[::1]",
