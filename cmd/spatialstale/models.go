@@ -8,6 +8,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
+	"github.com/spatialstale/spatialstale/llm/provider/gemini"
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
@@ -24,6 +25,7 @@ func providers() *provider.Registry {
 	var r provider.Registry
 	r.Add(chat.Providers()...)
 	r.Add(anthropic.Providers()...)
+	r.Add(gemini.Providers()...)
 	r.Add(ollama.Providers()...)
 	return &r
 }

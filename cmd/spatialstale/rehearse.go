@@ -21,8 +21,7 @@ type rehearseCmd struct {
 	Ledger     string        `placeholder:"FILE" help:"Append each answered request to this file, a JSON object a line."`
 }
 
-// Run answers requests of Chat Completions and of Anthropic's protocol until it
-// is told to stop.
+// Run answers requests of every protocol that we speak until it is told to stop.
 func (c *rehearseCmd) Run(e *env) error {
 	e.watchSignals()
 	faults, err := llmtest.Script(c.Faults)
@@ -46,8 +45,10 @@ func (c *rehearseCmd) Run(e *env) error {
 	}
 	fmt.Fprintf(e.stderr, "A built-in control answers there, no model. From another terminal:\n"+
 		"  %s=1 REHEARSE_BASE_URL=%s spatialstale run quick --model openai-api/rehearse/%s\n"+
-		"or, by Anthropic's protocol:\n"+
-		"  %[1]s=1 ANTHROPIC_API_KEY=none ANTHROPIC_BASE_URL=%[2]s spatialstale run quick --model anthropic/%[3]s\n", nameCallsVar, s.URL, c.Control)
+		"or, by the protocols of Anthropic, Gemini and Ollama:\n"+
+		"  %[1]s=1 ANTHROPIC_API_KEY=none ANTHROPIC_BASE_URL=%[2]s spatialstale run quick --model anthropic/%[3]s\n"+
+		"  %[1]s=1 GEMINI_API_KEY=none GOOGLE_BASE_URL=%[2]s spatialstale run quick --model google/%[3]s\n"+
+		"  %[1]s=1 OLLAMA_HOST=%[2]s spatialstale run quick --model ollama/%[3]s\n", nameCallsVar, s.URL, c.Control)
 	select {
 	case <-e.ctx.Done():
 	case <-e.stop:
