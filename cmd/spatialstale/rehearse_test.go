@@ -58,6 +58,8 @@ func inProcess(t *testing.T, args ...string) string {
 func TestRehearsal(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { rehearsed(t, "openai-api/rehearse/", "REHEARSE") })
 	t.Run("anthropic", func(t *testing.T) { rehearsed(t, "anthropic/", "ANTHROPIC") })
+	t.Run("gemini", func(t *testing.T) { rehearsed(t, "google/", "GOOGLE") })
+	t.Run("ollama", func(t *testing.T) { rehearsed(t, "ollama/", "OLLAMA") })
 }
 
 func rehearsed(t *testing.T, prefix, variable string) {
@@ -66,6 +68,7 @@ func rehearsed(t *testing.T, prefix, variable string) {
 	url, stop := rehearse(t, "--faults", "429-ms=0.2,seed=1", "--retry-after", "1ms", "--refuse", "response_format", "--ledger", ledger)
 	const key = "sk-rehearsal-Q7w8E9r0T1"
 	t.Setenv(variable+"_BASE_URL", url)
+	t.Setenv(variable+"_HOST", url)
 	t.Setenv(variable+"_API_KEY", key)
 	t.Setenv(nameCallsVar, "1")
 	model := prefix + "ref/reader"
