@@ -102,6 +102,8 @@ type episodeTally struct {
 	dropped   int
 	deaths    deathTally
 	exposure  exposureTally
+	route     routeTally // of the episodes' own audits
+	safety    safetyTally
 	walks     []walk // in the order in which they came
 }
 
@@ -203,7 +205,10 @@ func (c *Collector) AddTrial(t *record.Trial) error {
 	}
 	p.finished++
 	if t.Task == record.Detect {
-		c.detection.at(&t.Spec).add(t, answered, opaque)
+		d := c.detection.at(&t.Spec)
+		d.add(t, answered, opaque)
+		route := auditedRoute(t, w)
+		d.route.plus(&route)
 	} else {
 		c.episodes.at(&t.Spec).add(t, w, followed)
 	}
@@ -226,7 +231,12 @@ func (e *episodeTally) add(t *record.Trial, w *world, followed exposureTally) {
 		e.deaths.add(t, w)
 	}
 	e.exposure.plus(&followed)
-	e.walks = append(e.walks, walkOf(t, w))
+	route := auditedRoute(t, w)
+	e.route.plus(&route)
+	e.safety.add(t, w)
+	one := walkOf(t, w)
+	one.audits.onRoute = route.stale(1)
+	e.walks = append(e.walks, one)
 }
 
 // answeredCounts counts a trial's answered entries only. Unanswered ones are

@@ -13,6 +13,7 @@ type detectionTally struct {
 	beside    besideTally
 	scores    *scoreTally // of the score ablation; nil for other detectors
 	certainty certaintyTally
+	route     routeTally
 }
 
 // An askingTally says what audits cost and how their replies were read.

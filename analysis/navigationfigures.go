@@ -206,40 +206,41 @@ func (o *outings) lengths(model, strategy string, end int) []pair {
 	return out
 }
 
-// An association sets, seed by seed, how well an agent's own audits did
-// against how its episodes ended: each a mean over the seed's episodes.
+// An association sets two measures of episodes against each other, seed by
+// seed: each a mean over the seed's episodes that audited.
 type association struct {
-	f1, success   []float64
-	f1s, outcomes [][]float64 // behind them, episode by episode
-	undefined     int         // seeds whose audits have no F1
+	x, y      []float64
+	xs, ys    [][]float64 // behind them, episode by episode
+	undefined int         // seeds without an x
 }
 
 // associate makes one of the seeds of a setting, in ascending order. An episode
-// whose audits have no F1, because nothing was stale and nothing flagged, is
-// left out of its seed's F1.
-func associate(seeds map[int]*episodeTally) association {
+// without an x (F1 where nothing was stale and nothing flagged) is left out of
+// its seed's mean of x.
+func associate(seeds map[int]*episodeTally, x func(*walk) *float64, y func(*walk) float64) association {
 	var a association
 	for _, seed := range slices.Sorted(maps.Keys(seeds)) {
-		var f1s, outcomes []float64
-		for _, k := range seeds[seed].inOrder() {
+		var xs, ys []float64
+		walks := seeds[seed].inOrder()
+		for i := range walks {
+			k := &walks[i]
 			if !k.audits.asked {
 				continue
 			}
-			outcomes = append(outcomes, float64(index(k.end == endSuccess)))
-			if f1 := k.audits.f1(); f1 != nil {
-				f1s = append(f1s, *f1)
+			ys = append(ys, y(k))
+			if v := x(k); v != nil {
+				xs = append(xs, *v)
 			}
 		}
-		if len(outcomes) == 0 {
+		if len(ys) == 0 {
 			continue
 		}
-		if len(f1s) == 0 {
+		if len(xs) == 0 {
 			a.undefined++
 			continue
 		}
-		a.f1 = append(a.f1, stats.Mean(f1s))
-		a.success = append(a.success, stats.Mean(outcomes))
-		a.f1s, a.outcomes = append(a.f1s, f1s), append(a.outcomes, outcomes)
+		a.x, a.y = append(a.x, stats.Mean(xs)), append(a.y, stats.Mean(ys))
+		a.xs, a.ys = append(a.xs, xs), append(a.ys, ys)
 	}
 	return a
 }
@@ -247,11 +248,11 @@ func associate(seeds map[int]*episodeTally) association {
 // ceiling returns the greatest correlation that measures so unreliable could
 // show.
 func (a *association) ceiling(observed *float64) (stats.CeilingResult, error) {
-	x, err := stats.Clusters(a.f1s)
+	x, err := stats.Clusters(a.xs)
 	if err != nil {
 		return stats.CeilingResult{}, err
 	}
-	y, err := stats.Clusters(a.outcomes)
+	y, err := stats.Clusters(a.ys)
 	if err != nil {
 		return stats.CeilingResult{}, err
 	}
@@ -261,11 +262,11 @@ func (a *association) ceiling(observed *float64) (stats.CeilingResult, error) {
 // told says what the correlation is, a line for each of its parts.
 func (a *association) told() []string {
 	lines := []string{}
-	pearson, err := stats.Pearson(a.f1, a.success, stats.CorrelationOptions{})
+	pearson, err := stats.Pearson(a.x, a.y, stats.CorrelationOptions{})
 	if err != nil {
 		return []string{"no correlation: " + err.Error()}
 	}
-	spearman, err := stats.Spearman(a.f1, a.success, stats.CorrelationOptions{})
+	spearman, err := stats.Spearman(a.x, a.y, stats.CorrelationOptions{})
 	if err != nil {
 		return []string{"no correlation: " + err.Error()}
 	}
@@ -311,16 +312,18 @@ func (c *Collector) associationFigure() Figure {
 	undefined := 0
 	for i, model := range o.models {
 		for _, regime := range o.regimes {
-			a := associate(o.at(model, regime, auditStrategy))
+			a := associate(o.at(model, regime, auditStrategy),
+				func(k *walk) *float64 { return k.audits.f1() },
+				func(k *walk) float64 { return float64(index(k.end == endSuccess)) })
 			undefined += a.undefined
 			p := Panel{Title: regimeTitle(regime), X: share("F1 of own audits"), Y: share("success rate")}
 			if len(o.models) > 1 {
 				p.Title = named(names[i]) + ", " + regime
 			}
-			if len(a.f1) > 0 {
-				p.Series = []Series{{Key: "seeds", Name: "seeds", Mark: Discs, Points: stacked(a.f1, a.success)}}
+			if len(a.x) > 0 {
+				p.Series = []Series{{Key: "seeds", Name: "seeds", Mark: Discs, Points: stacked(a.x, a.y)}}
 				p.Remarks = a.told()
-				ns = append(ns, len(a.f1))
+				ns = append(ns, len(a.x))
 			} else {
 				p.Remarks = []string{"no audit with an F1"}
 			}

@@ -24,6 +24,7 @@ type walk struct {
 type auditCounts struct {
 	asked      bool
 	tp, fp, fn int
+	onRoute    pair // stale entries on the way flagged, of how many
 }
 
 // f1 is that of the audits, nil when nothing was stale and nothing flagged.
@@ -39,7 +40,7 @@ func walkOf(t *record.Trial, w *world) walk {
 		one.onStale, _ = diedOnStale(t, w)
 	}
 	if len(t.Windows) > 0 {
-		one.audits = auditCounts{true, t.Counts.TP, t.Counts.FP, t.Counts.FN}
+		one.audits = auditCounts{asked: true, tp: t.Counts.TP, fp: t.Counts.FP, fn: t.Counts.FN}
 	}
 	one.moves = packed(t)
 	return one

@@ -25,6 +25,7 @@ type world struct {
 	original    lake.Grid
 	begin       lake.Grid // as an episode finds it
 	events      []record.Event
+	route       cellSet // on a shortest way of the original lake
 	claims      []claim
 	roster      *roster // nil when the instance came without its memory
 }
@@ -64,7 +65,7 @@ func (c *Collector) AddInstance(in record.Instance) error {
 	if before.NumRows() != after.NumRows() || before.NumCols() != after.NumCols() {
 		return fmt.Errorf("%s: rows is %d×%d and rows_after %d×%d", where, before.NumRows(), before.NumCols(), after.NumRows(), after.NumCols())
 	}
-	w := &world{original: before, begin: after}
+	w := &world{original: before, begin: after, route: shortest(&before)}
 	if len(in.Events) > 0 {
 		w.begin = before
 	}
