@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
@@ -229,16 +230,26 @@ func (r *reader) read(v any) {
 
 // counts reports whether the numbers that stand for ids are places in the
 // batch, 1, 2, 3, …, and not the ids without their prefix: then one of them is
-// no asked id, and the others may be another entry's.
+// no asked id, and the others may be another entry's. It also does when they
+// could be either: the beginning of a count that was cut off.
 func (r *reader) counts(v any) bool {
-	stray := false
+	stray, inOrder, differ, seen := false, true, false, 0
 	r.asked.next = 0
 	r.each(v, &r.asked, func(j *judgment) bool {
-		_, _, ok := r.asked.find(j.id)
-		stray = !ok && isNumber(j.id)
+		if !isNumber(j.id) {
+			return true
+		}
+		i, mended, ok := r.asked.find(j.id)
+		if ok && !mended {
+			return true // it is an id
+		}
+		stray = !ok
+		seen++
+		inOrder = inOrder && bare(j.id) == strconv.Itoa(seen)
+		differ = differ || ok && i != seen-1
 		return !stray
 	})
-	return stray
+	return stray || inOrder && differ
 }
 
 // add takes in a judgment: the first one counts, and any that differs from it

@@ -31,6 +31,23 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// TestRepliesOfAModel are replies that a model gave.
+func TestRepliesOfAModel(t *testing.T) {
+	data, err := os.ReadFile("testdata/gemma.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Replies []struct{ Name, Finish, Reply, Want string }
+	}
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Replies) < 8 {
+		t.Fatalf("%d replies, %v", len(file.Replies), err)
+	}
+	for _, c := range file.Replies {
+		checkAction(t, c.Name, c.Reply, c.Finish, c.Want)
+	}
+}
+
 func checkAction(t *testing.T, name, reply, finish, want string) {
 	t.Helper()
 	a, reading := navigate.ParseAction(&llm.Reply{Text: reply, Finish: llm.Finish(finish)})
