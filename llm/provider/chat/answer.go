@@ -73,6 +73,34 @@ type usage struct {
 	Completion provider.Count `json:"completion_tokens"`
 	Input      provider.Count `json:"input_tokens"`
 	Output     provider.Count `json:"output_tokens"`
+
+	OfPrompt     details `json:"prompt_tokens_details"`
+	OfCompletion details `json:"completion_tokens_details"`
+}
+
+// details say what tokens were.
+type details struct {
+	Cached     provider.Count `json:"cached_tokens"`
+	CacheWrite provider.Count `json:"cache_write_tokens"`
+	Reasoning  provider.Count `json:"reasoning_tokens"`
+}
+
+// UnmarshalJSON never fails.
+func (d *details) UnmarshalJSON(b []byte) error {
+	type plain details
+	var p plain
+	if json.Unmarshal(b, &p) == nil {
+		*d = details(p)
+	}
+	return nil
+}
+
+// counts returns the usage as we count it.
+func (u *usage) counts() llm.Usage {
+	return llm.Usage{
+		InputTokens: either(u.Prompt, u.Input), OutputTokens: either(u.Completion, u.Output),
+		CachedTokens: u.OfPrompt.Cached.N, CacheWriteTokens: u.OfPrompt.CacheWrite.N, ReasoningTokens: u.OfCompletion.Reasoning.N,
+	}
 }
 
 // UnmarshalJSON never fails.
@@ -122,7 +150,7 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 		Text:      m.Content.text,
 		Reasoning: string(m.ReasoningContent),
 		Finish:    finish(string(choice.FinishReason)),
-		Usage:     llm.Usage{InputTokens: either(c.Usage.Prompt, c.Usage.Input), OutputTokens: either(c.Usage.Completion, c.Usage.Output)},
+		Usage:     c.Usage.counts(),
 		Model:     string(c.Model),
 	}
 	if reply.Reasoning == "" {

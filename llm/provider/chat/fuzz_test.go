@@ -47,7 +47,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("%v with %v", reply, err)
 		}
 		if err == nil {
-			for _, n := range []*int{reply.Usage.InputTokens, reply.Usage.OutputTokens} {
+			for _, n := range []*int{reply.Usage.InputTokens, reply.Usage.CachedTokens, reply.Usage.CacheWriteTokens, reply.Usage.OutputTokens, reply.Usage.ReasoningTokens} {
 				if n != nil && *n < 0 {
 					t.Fatalf("%d tokens", *n)
 				}
