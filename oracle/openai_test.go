@@ -63,6 +63,8 @@ func TestOpenAIRequests(t *testing.T) {
 			ResponseFormat: sdk.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &shared.ResponseFormatJSONSchemaParam{
 				JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "action", Strict: sdk.Bool(true), Schema: schemaMap(t)},
 			}}}},
+		{"logprobs", chat.Options{TopLogprobs: 20}, llm.Request{Parts: text, Params: llm.Params{Logprobs: true}},
+			sdk.ChatCompletionNewParams{Model: "m", Messages: asked, Logprobs: sdk.Bool(true), TopLogprobs: sdk.Int(20)}},
 		{"extra body", chat.Options{Settings: provider.Settings{ExtraBody: json.RawMessage(`{"enable_thinking": false}`)}}, llm.Request{Parts: text}, extra},
 	} {
 		t.Run(c.name, func(t *testing.T) {

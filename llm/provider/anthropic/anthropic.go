@@ -22,7 +22,9 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
-// Version is the protocol's version, sent with each request.
+// Version is the protocol's version, sent with each request. The next one,
+// 2026-10-21, takes no sampling parameters; a header of the settings can ask for
+// it.
 const Version = "2023-06-01"
 
 // Options are what a Client is made of.
