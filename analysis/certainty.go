@@ -10,12 +10,12 @@ import (
 )
 
 // A certaintyTally holds one seed's probabilities behind verdicts. Entries are
-// kept by the logarithm of their odds on a grid of a hundredth, of which there
-// are at most 2·maxOdds+1, so that memory does not grow with judgments.
+// kept by the logarithm of their odds on a grid of 1/oddsGrid, which is too fine
+// to make ties of its own that would show in a table, and bounds what is kept.
 type certaintyTally struct {
 	verdicts, without int // verdicts, and those of them without probabilities
 	oneSided          int // with one of the two only
-	byOdds            map[int16]oddsTally
+	byOdds            map[int32]oddsTally
 	sums              [2]int64 // of the probabilities of stale, in billionths, of valid and of stale entries
 	bins              [10]binTally
 }
@@ -23,7 +23,10 @@ type certaintyTally struct {
 // An oddsTally counts entries by their truth.
 type oddsTally struct{ valid, stale int }
 
-const maxOdds = 3000 // ±30: probabilities of 1e-13 and less are not told apart
+const (
+	oddsGrid = 10_000
+	maxOdds  = 30 * oddsGrid // probabilities of 1e-13 and less are not told apart
+)
 
 // add counts a window's verdicts.
 func (c *certaintyTally) add(w *record.Window) {
@@ -39,9 +42,9 @@ func (c *certaintyTally) add(w *record.Window) {
 			continue
 		}
 		c.oneSided += index(j.StaleLogprob == nil || j.ValidLogprob == nil)
-		key := int16(max(-maxOdds, min(maxOdds, math.Round(odds*100))))
+		key := int32(max(-maxOdds, min(maxOdds, math.Round(odds*oddsGrid))))
 		if c.byOdds == nil {
-			c.byOdds = map[int16]oddsTally{}
+			c.byOdds = map[int32]oddsTally{}
 		}
 		t := c.byOdds[key]
 		t.valid += index(!j.Truth)
@@ -162,7 +165,7 @@ func (c *Collector) Certainty() Table {
 	}, groups)
 	t.Notes = append([]string{noteSD,
 		"with p: of the verdicts, those whose server gave it; in brackets, where there is room, the number of verdicts. Entries without an answer are in no column.",
-		"Means and AUROC are each seed’s, over its entries with p, and then averaged over seeds. Odds are compared to a hundredth of their logarithm."},
+		"Means and AUROC are each seed’s, over its entries with p, and then averaged over seeds. Odds are compared to four decimals of their logarithm."},
 		undefinedNotes(&t, "–: undefined, which is not zero: no seed has such an entry.")...)
 	if n := oneSided(groups); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d of the verdicts had only one of the two among the tokens that the server lists; the rest of the probability counts for the other.", n))
