@@ -361,18 +361,8 @@ func (c *Collector) Published() Table {
 	for i := range published() {
 		rows = append(rows, &published()[i])
 	}
-	ours := func(f *figure) Cell {
-		m := measures[f.Measure]
-		if m.ours == nil {
-			return Cell{}
-		}
-		cell := m.ours(c, f)
-		cell.Decimals = m.decimals
-		if m.decimals == 0 {
-			cell.Decimals = -1
-		}
-		return cell
-	}
+	beside := &besidePaper{whole: c, known: make(map[*figure]ourSide)}
+	ours := func(f *figure) Cell { return beside.of(f).value }
 	label := func(key, heading string, of func(*figure) string) definition[figure] {
 		return definition[figure]{Column{Key: key, Heading: heading, Kind: Label, DataOnly: true}, func(f *figure) Cell { return Cell{Label: of(f)} }}
 	}
@@ -395,10 +385,14 @@ func (c *Collector) Published() Table {
 		number("paper_high", "its upper end", func(f *figure) *float64 { return f.High }),
 		label("paper_p", "its p-value", func(f *figure) string { return f.P }),
 		{Column{Key: "ours", Heading: "ours", Kind: Mean, Decimals: 3, Brief: true}, ours},
+		{Column{Key: "difference", Heading: "difference", Kind: Number, Decimals: 3}, func(f *figure) Cell { return f.distance(ours(f)) }},
+		{Column{Key: "interval", Heading: "95% interval", Kind: Interval, Decimals: 3, Priority: 1}, beside.interval},
+		{Column{Key: "agrees", Heading: "agrees", Kind: Verdict}, func(f *figure) Cell { return f.verdict(ours(f), beside.interval(f)) }},
 		label("note", "note", func(f *figure) string { return f.Note }),
 	}, rows)
 	t.Notes = []string{
 		"–: the run has no such model in that cell, or none of these tables measures it.",
+		"difference: ours less the published. interval: of ours, by a jackknife that leaves out one seed at a time. agrees: whether the published value lies in it, or, for a bound or a range, whether ours keeps to it; “about” is taken as exact. The paper’s own uncertainty is not in it.",
 		"Names are the same when the last part of ours is the paper’s, but for case and for hyphens in place of dots: openai/gpt-4o is GPT-4o. A control stands for no model.",
 		"A figure of several regimes is the mean over them; lengths, flag rates, missed entries and the precision and recall of all entries are over all episodes or entries of those regimes together.",
 	}
