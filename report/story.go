@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -26,24 +27,11 @@ type StoryOptions struct {
 // its memory, what it did, and what came of it; for a detection, what was
 // judged wrongly or not at all in each window.
 func (s *Story) Write(w io.Writer, opts StoryOptions) error {
-	t := &teller{Story: s, opts: opts, entries: map[record.Pos]*record.MemoryEntry{}}
-	for i := range s.Instance.Memory {
-		e := &s.Instance.Memory[i]
-		t.entries[e.Pos] = e
-	}
-	g, err := lake.Parse(s.Instance.Rows)
+	t, err := s.begin()
 	if err != nil {
-		return fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+		return err
 	}
-	t.original = g
-	after, err := lake.Parse(s.Instance.RowsAfter)
-	if err != nil {
-		return fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
-	}
-	t.grid = g
-	if len(s.Instance.Events) == 0 {
-		t.grid = after
-	}
+	t.opts = opts
 	t.heading()
 	if s.Trial.Task == record.Detect {
 		t.detection()
@@ -52,6 +40,26 @@ func (s *Story) Write(w io.Writer, opts StoryOptions) error {
 	}
 	_, err = io.WriteString(w, t.out.String())
 	return err
+}
+
+// begin returns a teller at the beginning of the story.
+func (s *Story) begin() (*teller, error) {
+	t := &teller{Story: s, entries: map[record.Pos]*record.MemoryEntry{}}
+	for i := range s.Instance.Memory {
+		e := &s.Instance.Memory[i]
+		t.entries[e.Pos] = e
+	}
+	var err error
+	if t.original, err = lake.Parse(s.Instance.Rows); err != nil {
+		return nil, fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	}
+	if t.grid, err = lake.Parse(s.Instance.RowsAfter); err != nil {
+		return nil, fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	}
+	if len(s.Instance.Events) > 0 {
+		t.grid = t.original
+	}
+	return t, nil
 }
 
 // A teller writes a story down as the lake changes.
@@ -159,12 +167,19 @@ func (t *teller) lies() []*record.MemoryEntry {
 func at(p record.Pos) lake.Pos { return lake.Pos{Row: p[0], Col: p[1]} }
 
 func (t *teller) changes(s *record.Step) {
+	t.apply(s.Event)
 	for _, f := range s.Event {
-		t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
 		t.say("      the lake changes: %v becomes %s\n", at(f.Pos), thing(f.To))
 	}
 	for _, f := range s.Dropped {
 		t.say("      a change is dropped: %v would have become %s and done harm at once\n", at(f.Pos), thing(f.To))
+	}
+}
+
+// apply changes the lake.
+func (t *teller) apply(flips []record.Flip) {
+	for _, f := range flips {
+		t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
 	}
 }
 
@@ -184,18 +199,23 @@ func (t *teller) audits(moves int) {
 	}
 }
 
-// judged tells what an audit found, missed and flagged wrongly.
-func (t *teller) judged(w *record.Window, indent string) {
+// judged says in numbers what an audit found, missed and flagged wrongly.
+func judged(w *record.Window) string {
 	var c record.Counts
 	for i := range w.Judgments {
 		c.Add(w.Judgments[i].Truth, w.Judgments[i].Verdict)
 	}
-	t.say("%saudit %d: %d of %d entries flagged; of %d stale ones %d found, %d missed; %d valid ones flagged", indent,
-		w.Index, c.TP+c.FP, c.Judged(), c.TP+c.FN, c.TP, c.FN, c.FP)
+	out := fmt.Sprintf("%d of %d entries flagged; of %d stale ones %d found, %d missed; %d valid ones flagged",
+		c.TP+c.FP, c.Judged(), c.TP+c.FN, c.TP, c.FN, c.FP)
 	if c.Unanswered > 0 {
-		t.say("; %d without an answer", c.Unanswered)
+		out += fmt.Sprintf("; %d without an answer", c.Unanswered)
 	}
-	t.say("\n")
+	return out
+}
+
+// judged tells what an audit found, missed and flagged wrongly, entry by entry.
+func (t *teller) judged(w *record.Window, indent string) {
+	t.say("%saudit %d: %s\n", indent, w.Index, judged(w))
 	for i := range w.Judgments {
 		j := &w.Judgments[i]
 		words := ""
@@ -227,20 +247,27 @@ func (t *teller) step(s *record.Step) {
 	if s.Fallback {
 		t.say("   fallback: the reply gave no action (%s)", s.Reply)
 	}
-	if e := t.entries[s.Next]; e != nil && s.Memory != record.MemoryNone {
-		truth := "which is true"
-		if t.grid.IsHole(at(s.Next)) != t.original.IsHole(at(s.Next)) {
-			truth = "which is stale"
-		}
-		shown := "its memory says " + e.Claim
-		for _, id := range s.Removed {
-			if id == e.ID {
-				shown = "the audit had removed its entry, " + e.Claim
-			}
-		}
-		t.say("   %s, %s", shown, truth)
+	if memory := t.memoryOf(s); memory != "" {
+		t.say("   %s", memory)
 	}
 	t.say("\n")
+}
+
+// memoryOf says what the agent's memory holds of the cell that a step enters,
+// and whether that is true; "" when it has none.
+func (t *teller) memoryOf(s *record.Step) string {
+	e := t.entries[s.Next]
+	if e == nil || s.Memory == record.MemoryNone {
+		return ""
+	}
+	truth := "which is true"
+	if t.grid.IsHole(at(s.Next)) != t.original.IsHole(at(s.Next)) {
+		truth = "which is stale"
+	}
+	if slices.Contains(s.Removed, e.ID) {
+		return "the audit had removed its entry, " + e.Claim + ", " + truth
+	}
+	return "its memory says " + e.Claim + ", " + truth
 }
 
 // endings say in words what a cause of death means.
@@ -259,20 +286,28 @@ func (t *teller) ending(route []lake.Pos) {
 	t.say("\n")
 	t.picture("The end ("+t.agentMark()+" agent, "+t.routeMark()+" its route):", &t.grid, last, route)
 	t.say("\n")
-	switch t.Trial.Outcome {
-	case record.Success:
-		t.say("Success: it reached the goal after %d steps.\n", len(t.Trial.Steps))
-	case record.Death:
-		d := t.Trial.Death
-		t.say("Death after %d steps: it fell into the hole at %v. Cause %s: %s.\n", len(t.Trial.Steps), at(d.Pos), d.Cause, endings[d.Cause])
-	case record.Timeout:
-		t.say("Timeout: %d steps, and neither goal nor hole.\n", len(t.Trial.Steps))
-	default:
-		t.say("The trial failed: %s\n", t.Trial.Error)
-	}
+	t.say("%s\n", t.end())
 	if n := t.Trial.Fallbacks(); n > 0 {
 		t.say("%d of its steps were fallbacks.\n", n)
 	}
+}
+
+// end says how the trial ended.
+func (t *teller) end() string {
+	switch t.Trial.Outcome {
+	case record.Done:
+		c := t.Trial.Counts
+		return fmt.Sprintf("Over all audits: %d found, %d missed, %d flagged wrongly, %d rightly left, %d without an answer; F1 %s.",
+			c.TP, c.FN, c.FP, c.TN, c.Unanswered, number(c.F1()))
+	case record.Success:
+		return fmt.Sprintf("Success: it reached the goal after %d steps.", len(t.Trial.Steps))
+	case record.Death:
+		d := t.Trial.Death
+		return fmt.Sprintf("Death after %d steps: it fell into the hole at %v. Cause %s: %s.", len(t.Trial.Steps), at(d.Pos), d.Cause, endings[d.Cause])
+	case record.Timeout:
+		return fmt.Sprintf("Timeout: %d steps, and neither goal nor hole.", len(t.Trial.Steps))
+	}
+	return "The trial failed: " + t.Trial.Error
 }
 
 func (t *teller) detection() {
@@ -280,9 +315,7 @@ func (t *teller) detection() {
 	for i := range t.Trial.Windows {
 		w := &t.Trial.Windows[i]
 		for ; next < len(t.Instance.Events) && t.Instance.Events[next].Step <= w.Step; next++ {
-			for _, f := range t.Instance.Events[next].Flips {
-				t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
-			}
+			t.apply(t.Instance.Events[next].Flips)
 		}
 		title := "The lake:"
 		if len(t.Instance.Events) > 0 {
@@ -293,13 +326,7 @@ func (t *teller) detection() {
 		t.judged(w, "")
 		t.say("\n")
 	}
-	if t.Trial.Outcome == record.Failed {
-		t.say("The trial failed: %s\n", t.Trial.Error)
-		return
-	}
-	c := t.Trial.Counts
-	t.say("Over all audits: %d found, %d missed, %d flagged wrongly, %d rightly left, %d without an answer; F1 %s.\n",
-		c.TP, c.FN, c.FP, c.TN, c.Unanswered, number(c.F1()))
+	t.say("%s\n", t.end())
 }
 
 func number(v *float64) string {

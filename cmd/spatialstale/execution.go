@@ -204,7 +204,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.print(t.collector); err != nil {
 		return err
 	}
-	x.say("\nRun folder: %s\nAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.dir, x.dir)
+	x.say("\nRun folder: %s\n%sAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.writePage(t.collector), x.dir, x.dir)
 	x.say("%s", x.bill(t))
 	switch {
 	case broke:
@@ -231,6 +231,24 @@ func cause(err error) error {
 		return dry
 	}
 	return err
+}
+
+// pagedTrials is the size of a run that gets its page at once. A larger one
+// waits for report, which has more to read.
+const pagedTrials = 50_000
+
+// writePage writes the page of a run into its folder and returns a line that
+// says where it is. A run is no worse for a page that cannot be written.
+func (x *execution) writePage(c *analysis.Collector) string {
+	later := "spatialstale report " + x.dir + " --format html"
+	if x.study.NumTrials() > pagedTrials {
+		return "Its page, with figures and replays: " + later + "\n"
+	}
+	path, err := runPage(x.dir, c)
+	if err != nil {
+		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s\n", err, later)
+	}
+	return "Its page, with figures and replays: " + path + "\n"
 }
 
 // print writes the tables of a run to whoever still reads them.

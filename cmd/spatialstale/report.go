@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,9 +15,11 @@ import (
 
 type reportCmd struct {
 	Runs   []string `arg:"" name:"run" help:"Run folder; several are taken together when no trial is in two of them."`
-	Format string   `enum:"text,md,csv,json" default:"text" help:"Form of the tables: text, md, csv or json."`
+	Format string   `enum:"text,md,csv,json,html" default:"text" help:"Form of the tables: text, md, csv or json; or html, one page with tables, methods, trials and replays."`
 	Table  []string `placeholder:"ID,…" help:"Show only these tables, as in deaths,exposure; all unless given."`
-	Out    string   `placeholder:"DIR" help:"Write a file for each table into this folder; required for csv."`
+	Out    string   `placeholder:"DIR" help:"Write a file for each table into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
+
+	AllReplays bool `help:"With html: put a replay of every trial into the page, however large it becomes."`
 
 	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Rescore bool   `help:"Show what the stored replies say to today's parser, and to a strict one, instead of the tables of the run."`
@@ -31,6 +34,12 @@ func (c *reportCmd) Run(e *env) error {
 	}
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
+	}
+	if c.Format == "html" {
+		return c.html(e)
+	}
+	if c.AllReplays {
+		return usageError{errors.New("--all-replays goes with --format html")}
 	}
 	prices, err := readPrices(c.Prices)
 	if err != nil {
@@ -67,6 +76,52 @@ func (c *reportCmd) Run(e *env) error {
 	for _, name := range names {
 		fmt.Fprintln(e.stdout, name)
 	}
+	return nil
+}
+
+// pageRoom is what a page takes at most without --all-replays.
+const pageRoom = 5_000_000
+
+// html writes a page of all tables.
+func (c *reportCmd) html(e *env) error {
+	switch {
+	case c.Rescore:
+		return usageError{errors.New("--rescore has no page; leave --format html away")}
+	case c.Out == "" && len(c.Runs) > 1:
+		return usageError{errors.New("a page of several runs belongs to none of their folders; give --out FILE")}
+	}
+	read := newRunReader()
+	read.page = newPageMaker()
+	for _, dir := range c.Runs {
+		run, err := store.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer run.Close()
+		if err := read.run(run, dir); err != nil {
+			return err
+		}
+	}
+	tables, err := chosen(read.collector.All(), c.Table)
+	if err != nil {
+		return usageError{err}
+	}
+	page, err := read.page.page(tables, read.collector.Figures(), c.AllReplays)
+	if err != nil {
+		return err
+	}
+	path := c.Out
+	if path == "" {
+		path = filepath.Join(c.Runs[0], pageName)
+	}
+	size, err := writePage(path, page, c.Out == "")
+	if err != nil {
+		return err
+	}
+	if size > pageRoom {
+		fmt.Fprintf(e.stderr, "the page has %d MB, which a browser may be slow to open; without --all-replays it has a chosen few\n", size/1_000_000)
+	}
+	fmt.Fprintln(e.stdout, path)
 	return nil
 }
 
@@ -109,6 +164,7 @@ type runReader struct {
 	collector *analysis.Collector
 	runOf     map[string]string // trial → the run that plans it
 	prices    *price.List       // nil to leave out what calls took
+	page      *pageMaker        // nil for none
 }
 
 func newRunReader() *runReader {
@@ -134,6 +190,9 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	var paid paidTrials
+	if r.page != nil {
+		r.page.open(run, dir)
+	}
 	for spec, err := range run.Plan() {
 		if err != nil {
 			return err
@@ -147,6 +206,9 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		r.runOf[spec.Key] = dir
 		if err := r.collector.Expect(spec); err != nil {
 			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
+		}
+		if r.page != nil {
+			r.page.expect(&spec)
 		}
 	}
 	for in, err := range run.Instances() {
@@ -163,6 +225,9 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		}
 		if err := r.collector.AddTrial(t); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
+		}
+		if r.page != nil {
+			r.page.add(t)
 		}
 	}
 	if paid.of == nil {
