@@ -123,14 +123,16 @@ func (h *htmlHeadline) lines(t *analysis.Table, prefix string, fits func([]analy
 			Label: strings.Join(labels, " · "), Value: signed(show(&t.Columns[difference], &row[difference], roomy).lead, *row[difference].Value),
 			Interval: show(&t.Columns[interval], &row[interval], roomy).lead, Bar: forestBar(&row[difference], &row[interval], reach),
 		}
+		value := line.Value
 		if p >= 0 && row[p].Value != nil {
-			line.P = honest(*row[p].Value, 3) + row[p].Mark
+			line.P = "Holm p " + honest(*row[p].Value, 3)
+			line.Value += row[p].Mark
 		}
 		m := &h.Models[len(h.Models)-1]
 		m.Lines = append(m.Lines, line)
 		if most < 0 || math.Abs(*row[difference].Value) > math.Abs(*rows[most][difference].Value) {
 			most = r
-			h.Most = fmt.Sprintf("%s, %s: %s %s", m.Name, line.Label, line.Value, line.Interval)
+			h.Most = fmt.Sprintf("%s, %s: %s %s", m.Name, line.Label, value, line.Interval)
 		}
 	}
 	if most < 0 {
@@ -154,7 +156,7 @@ func signed(s string, x float64) string {
 // forestBar draws a difference and its interval on an axis from -reach to
 // reach.
 func forestBar(difference, interval *analysis.Cell, reach float64) template.HTML {
-	const width, middle = 180.0, 90.0
+	const width, middle = 112.0, 56.0
 	x := func(v float64) float64 { return middle + v/reach*(middle-6) }
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="forest" viewBox="0 0 %.0f 18" width="%.0f" height="18" aria-hidden="true"><path class="zero" d="M%.0f 0V18"/>`, width, width, middle)

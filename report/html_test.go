@@ -360,7 +360,7 @@ func TestPageIsTheSameAgain(t *testing.T) {
 func TestPageGolden(t *testing.T) {
 	v := &invented{models: []inventedModel{controls[0], gpt4o}, seeds: 1, episodes: 2, modalities: []string{record.Text}}
 	p := v.make().page(t, quiet)
-	p.Tables = only(p.Tables, "regimes", "detection", "navigation-text", "navigation-vision", "headline")
+	p.Tables = only(p.Tables, "regimes", "detection", "navigation-text", "navigation-vision")
 	page := htmlOf(t, p)
 	for _, own := range []string{pageCSS, pageJS} {
 		page = bytes.Replace(page, []byte(own), []byte("…"), 1)
@@ -368,6 +368,33 @@ func TestPageGolden(t *testing.T) {
 	page = regexp.MustCompile(`content="default-src[^"]*"`).ReplaceAll(page, []byte(`content="…"`))
 	page = regexp.MustCompile(`(json" id="[^"]*">.{200})[^\n]*`).ReplaceAll(page, []byte("$1…"))
 	golden(t, "page.html", page)
+}
+
+// The cards on top have a line for each model and regime, on an axis that holds
+// every interval, and name the line farthest from zero.
+func TestHeadlines(t *testing.T) {
+	v := named()
+	cards := headlines(v.all(t))
+	if len(cards) != 3 {
+		t.Fatalf("%d cards", len(cards))
+	}
+	for _, c := range cards {
+		lines, farthest := 0, false
+		for _, m := range c.Models {
+			for _, l := range m.Lines {
+				lines++
+				farthest = farthest || c.Most == fmt.Sprintf("%s, %s: %s %s", m.Name, l.Label, strings.TrimRight(l.Value, "*†"), l.Interval)
+			}
+		}
+		if lines != len(v.models)*3 || c.Need != "" || !farthest {
+			t.Errorf("%s: %d lines, need %q, most %q", c.Title, lines, c.Need, c.Most)
+		}
+	}
+	for _, c := range headlines(ablation("batch").all(t)) {
+		if c.Need == "" || len(c.Models) > 0 {
+			t.Errorf("%s: a run without it does not say what it needs", c.Title)
+		}
+	}
 }
 
 // The rule of what is replayed: one lake under every strategy, where NoFilter

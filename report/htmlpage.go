@@ -21,7 +21,7 @@ type pageView struct {
 	Ribbon    string // stands on top of everything when models are built-in agents
 	Controls  string // what more there is to say of them
 	Only      bool   // all of them are
-	Facts     []setting
+	Facts     []htmlFact
 	Headlines []htmlHeadline
 	Headline  *htmlTable // behind them
 	Results   []htmlResult
@@ -34,6 +34,10 @@ type pageView struct {
 	First     string // the replay that is open at the beginning
 	Warnings  []string
 }
+
+// An htmlFact is one of the things that a page's head says; Full is what its
+// value is short for.
+type htmlFact struct{ Name, Value, Full string }
 
 // An htmlResult is a table or a figure in its place.
 type htmlResult struct {
@@ -153,14 +157,18 @@ func (v *pageView) about(p *Page) error {
 	default:
 		trials += ", all finished"
 	}
-	v.Facts = append(v.Facts, setting{"Trials", trials})
+	v.Facts = append(v.Facts, htmlFact{Name: "Trials", Value: trials})
 	return nil
 }
 
-func (s *studyOutline) facts(prefix string, r *PageRun) []setting {
-	var models []string
+func (s *studyOutline) facts(prefix string, r *PageRun) []htmlFact {
+	var models, whole []string
 	for _, m := range r.Manifest.Models {
-		models = append(models, clean(m.Name))
+		name, parameters, _ := strings.Cut(m.Name, "?")
+		if parameters != "" {
+			name += "?…"
+		}
+		models, whole = append(models, name), append(whole, m.Name)
 	}
 	strategies := func(list []struct{ Name string }) string {
 		var out []string
@@ -169,21 +177,24 @@ func (s *studyOutline) facts(prefix string, r *PageRun) []setting {
 		}
 		return strings.Join(out, ", ")
 	}
-	facts := []setting{
-		{prefix + "Models", strings.Join(models, " · ")},
-		{prefix + "Lakes", fmt.Sprintf("%s under %s, %s cells", counted(len(s.Seeds), "seed"), strings.Join(s.Regimes, ", "), strings.ReplaceAll(strings.Join(s.Sizes, ", "), "x", "×"))},
+	facts := []htmlFact{
+		{prefix + "Models", strings.Join(models, ", "), strings.Join(whole, ", ")},
+		{prefix + "Lakes", fmt.Sprintf("%s under %s, %s cells", counted(len(s.Seeds), "seed"), strings.Join(s.Regimes, ", "), strings.ReplaceAll(strings.Join(s.Sizes, ", "), "x", "×")), ""},
 	}
 	if d := s.Detection; d != nil {
-		facts = append(facts, setting{prefix + "Detection", "from " + strings.Join(d.Modalities, " and ") + ", by " + strategies(d.Detectors)})
+		facts = append(facts, htmlFact{Name: prefix + "Detection", Value: "from " + strings.Join(d.Modalities, " and ") + ", by " + strategies(d.Detectors)})
 	}
 	if n := s.Navigation; n != nil {
-		facts = append(facts, setting{prefix + "Navigation", "from " + strings.Join(n.Modalities, " and ") + ", " + counted(n.Episodes, "episode") + " each with " + strategies(n.Strategies)})
+		facts = append(facts, htmlFact{Name: prefix + "Navigation", Value: "from " + strings.Join(n.Modalities, " and ") + ", " + counted(n.Episodes, "episode") + " each with " + strategies(n.Strategies)})
 	}
 	if len(s.Framings) > 1 {
-		facts = append(facts, setting{prefix + "Wordings", strings.Join(s.Framings, ", ")})
+		facts = append(facts, htmlFact{Name: prefix + "Wordings", Value: strings.Join(s.Framings, ", ")})
 	}
 	for i := range facts {
-		facts[i].Value = clean(facts[i].Value)
+		facts[i].Value, facts[i].Full = clean(facts[i].Value), clean(facts[i].Full)
+		if facts[i].Full == facts[i].Value {
+			facts[i].Full = ""
+		}
 	}
 	return facts
 }
