@@ -35,15 +35,15 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
 	}
-	if c.Format == "html" {
-		return c.html(e)
-	}
-	if c.AllReplays {
-		return usageError{errors.New("--all-replays goes with --format html")}
-	}
 	prices, err := readPrices(c.Prices)
 	if err != nil {
 		return err
+	}
+	if c.Format == "html" {
+		return c.html(e, prices)
+	}
+	if c.AllReplays {
+		return usageError{errors.New("--all-replays goes with --format html")}
 	}
 	read := newRunReader()
 	read.price(prices)
@@ -83,7 +83,7 @@ func (c *reportCmd) Run(e *env) error {
 const pageRoom = 5_000_000
 
 // html writes a page of all tables.
-func (c *reportCmd) html(e *env) error {
+func (c *reportCmd) html(e *env, prices *price.List) error {
 	switch {
 	case c.Rescore:
 		return usageError{errors.New("--rescore has no page; leave --format html away")}
@@ -92,6 +92,7 @@ func (c *reportCmd) html(e *env) error {
 	}
 	read := newRunReader()
 	read.page = newPageMaker()
+	read.price(prices)
 	for _, dir := range c.Runs {
 		run, err := store.Open(dir)
 		if err != nil {
