@@ -116,7 +116,11 @@ func (h *htmlHeadline) lines(t *analysis.Table, prefix string, fits func([]analy
 		var labels []string
 		for _, i := range v.cols {
 			if i != model && i != contrast && t.Columns[i].Kind == analysis.Label {
-				labels = append(labels, clean(row[i].Display()))
+				word := clean(row[i].Display())
+				if t.Columns[i].Key == "regime" {
+					word = clean(row[i].Label) // L1, as a card has little room
+				}
+				labels = append(labels, word)
 			}
 		}
 		line := htmlForestLine{
@@ -142,7 +146,8 @@ func (h *htmlHeadline) lines(t *analysis.Table, prefix string, fits func([]analy
 	if *rows[most][difference].Value == 0 {
 		h.Most = ""
 	}
-	h.Low, h.Zero, h.High = decimal(-reach, 2), "0", "+"+decimal(reach, 2)
+	short := func(x float64) string { return strings.TrimSuffix(strings.TrimRight(decimal(x, 2), "0"), ".") }
+	h.Low, h.Zero, h.High = short(-reach), "0", "+"+short(reach)
 }
 
 // signed puts a plus before what is above zero.
@@ -156,7 +161,7 @@ func signed(s string, x float64) string {
 // forestBar draws a difference and its interval on an axis from -reach to
 // reach.
 func forestBar(difference, interval *analysis.Cell, reach float64) template.HTML {
-	const width, middle = 112.0, 56.0
+	const width, middle = 84.0, 42.0
 	x := func(v float64) float64 { return middle + v/reach*(middle-6) }
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="forest" viewBox="0 0 %.0f 18" width="%.0f" height="18" aria-hidden="true"><path class="zero" d="M%.0f 0V18"/>`, width, width, middle)
@@ -170,6 +175,6 @@ func forestBar(difference, interval *analysis.Cell, reach float64) template.HTML
 	if interval.Low != nil && interval.High != nil {
 		fmt.Fprintf(&b, `<path class="span %s" d="M%.1f 9H%.1f"/>`, side, x(*interval.Low), x(*interval.High))
 	}
-	fmt.Fprintf(&b, `<circle class="%s" cx="%.1f" cy="9" r="4.5"/></svg>`, side, x(*difference.Value))
+	fmt.Fprintf(&b, `<circle class="%s" cx="%.1f" cy="9" r="3.5"/></svg>`, side, x(*difference.Value))
 	return template.HTML(b.String())
 }

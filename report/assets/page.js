@@ -195,8 +195,10 @@
     parts.now.textContent = headline;
     parts.range.value = frame;
     parts.range.setAttribute("aria-valuetext", headline);
+    const held = document.activeElement;
     parts.back.disabled = parts.first.disabled = frame === 0;
     parts.next.disabled = parts.end.disabled = frame === frames() - 1;
+    if (held?.disabled) stage.focus({ preventScroll: true }); // or the keys would go nowhere
     const memory = replay.memory
       ? drawMemory(now, agent, removed, w?.verdicts)
       : el("figure", { class: "none" }, el("figcaption", {}, "The memory it is shown"), el("p", {}, "None: this agent is given no memory."));
