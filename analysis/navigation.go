@@ -32,7 +32,11 @@ func (c *Collector) Navigation(modality string) Table {
 		t.Need = "episodes from images: spatialstale run vision"
 	}
 	fill(&t, navigationColumns(groups, short), groups)
-	t.Notes = append([]string{strategyNote(groups), noteSD + " A seed’s episodes are averaged first."}, undefinedNotes(&t, "–: undefined, which is not zero: no episode has finished.")...)
+	t.Notes = []string{strategyNote(groups), noteSD + " A seed’s episodes are averaged first."}
+	if markBestEnds(&t, groups) {
+		t.Notes = append(t.Notes, noteBest)
+	}
+	t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero: no episode has finished.")...)
 	if anyGroup(groups, func(g *episodeGroup) bool { return total(g.seeds, (*episodeTally).allFallbacks) > 0 }) {
 		t.Notes = append(t.Notes, "fallback: the share of steps that were a blind greedy step because the reply held no action; in brackets, where there is room, their number.")
 	}

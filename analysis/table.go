@@ -80,6 +80,8 @@ type Cell struct {
 	Pairs     []SeedPair // the seeds behind a difference, in ascending order, also those where it is undefined
 	Decimals  int        // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
 
+	Best bool // the best of its part of the table, ties too; people are shown it in bold
+
 	Low, High *float64 // ends of an Interval, both nil where there is none
 	Level     float64  // its confidence, such as 0.95
 	Method    string   // the test behind a PValue, how an Interval was made

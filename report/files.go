@@ -7,34 +7,49 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/report/figure"
 )
 
 // Formats are the forms in which tables are written.
-var Formats = []string{"text", "md", "csv", "json"}
+var Formats = []string{"text", "md", "csv", "json", "latex"}
 
-var extensions = map[string]string{"text": ".txt", "md": ".md", "csv": ".csv", "json": ".json"}
+var extensions = map[string]string{"text": ".txt", "md": ".md", "csv": ".csv", "json": ".json", "latex": ".tex"}
 
-// Files writes each table that has rows into a file of its own in a folder,
-// which is made when it is not there: ID.txt, ID.md, ID.csv or ID.json. No file
+// An Output is what a report writes into a folder: a file for each table that
+// has rows, and for each figure that has data one for each of its forms.
+type Output struct {
+	Tables []analysis.Table
+	// Format is that of the tables, one of Formats. As csv and json the numbers
+	// behind the figures are written too.
+	Format  string
+	Figures []analysis.Figure
+	// Drawings are the forms of the figures, of figure.Formats.
+	Drawings []string
+}
+
+// A pending is a file to be written.
+type pending struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// Write writes the files into a folder, which is made when it is not there:
+// ID.txt, ID.md, ID.csv, ID.json or ID.tex, ID.svg, ID.png and ID.pdf. No file
 // that is there already is overwritten: the error then names it, and nothing is
 // written. It returns the names of the files.
-func Files(dir string, tables []analysis.Table, format string) (names []string, err error) {
-	extension, ok := extensions[format]
-	if !ok {
-		return nil, fmt.Errorf("unknown format %q; there are %v", format, Formats)
+func (o *Output) Write(dir string) (names []string, err error) {
+	files, err := o.files()
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	var with []*analysis.Table
-	for i := range tables {
-		if len(tables[i].Rows) == 0 {
-			continue
-		}
-		with = append(with, &tables[i])
-		path := filepath.Join(dir, tables[i].ID+extension)
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			if err == nil {
 				err = fmt.Errorf("%s: %w; nothing was written. Give another folder, or move it away", path, fs.ErrExist)
@@ -42,9 +57,9 @@ func Files(dir string, tables []analysis.Table, format string) (names []string, 
 			return nil, err
 		}
 	}
-	for _, t := range with {
-		path := filepath.Join(dir, t.ID+extension)
-		if err := writeFile(path, t, format); err != nil {
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if err := writeFile(path, f.write); err != nil {
 			return names, err
 		}
 		names = append(names, path)
@@ -52,9 +67,44 @@ func Files(dir string, tables []analysis.Table, format string) (names []string, 
 	return names, nil
 }
 
-// writeFile makes a file with one table. One that cannot be finished is taken
-// away again, because half a table looks like a whole one.
-func writeFile(path string, t *analysis.Table, format string) (err error) {
+// files lists what is to be written, tables first.
+func (o *Output) files() (files []pending, err error) {
+	extension, ok := extensions[o.Format]
+	if !ok {
+		return nil, fmt.Errorf("unknown format %q; there are %v", o.Format, Formats)
+	}
+	for _, drawing := range o.Drawings {
+		if !slices.Contains(figure.Formats, drawing) {
+			return nil, fmt.Errorf("unknown form of figures %q; there are %v", drawing, figure.Formats)
+		}
+	}
+	for i := range o.Tables {
+		if t := &o.Tables[i]; len(t.Rows) > 0 {
+			files = append(files, pending{t.ID + extension, func(w io.Writer) error { return writeAs(w, []analysis.Table{*t}, o.Format) }})
+		}
+	}
+	for i := range o.Figures {
+		f := &o.Figures[i]
+		if len(f.Panels) == 0 {
+			continue
+		}
+		for _, drawing := range o.Drawings {
+			files = append(files, pending{f.ID + "." + drawing, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
+		}
+		switch {
+		case len(o.Drawings) == 0:
+		case o.Format == "csv":
+			files = append(files, pending{f.ID + ".csv", func(w io.Writer) error { return FigureCSV(w, f) }})
+		case o.Format == "json":
+			files = append(files, pending{f.ID + ".json", func(w io.Writer) error { return FigureJSON(w, f) }})
+		}
+	}
+	return files, nil
+}
+
+// writeFile makes a file. One that cannot be finished is taken away again,
+// because half a table looks like a whole one.
+func writeFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -67,7 +117,7 @@ func writeFile(path string, t *analysis.Table, format string) (err error) {
 			os.Remove(path)
 		}
 	}()
-	return writeAs(f, []analysis.Table{*t}, format)
+	return write(f)
 }
 
 func writeAs(w io.Writer, tables []analysis.Table, format string) error {
@@ -78,6 +128,8 @@ func writeAs(w io.Writer, tables []analysis.Table, format string) error {
 		return CSV(w, tables[0])
 	case "json":
 		return JSON(w, tables)
+	case "latex":
+		return LaTeX(w, tables)
 	}
 	return Text(w, tables, TextOptions{})
 }

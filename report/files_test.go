@@ -17,7 +17,7 @@ func TestFiles(t *testing.T) {
 	for format, extension := range extensions {
 		t.Run(format, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new", "folder")
-			names, err := Files(dir, tables, format)
+			names, err := (&Output{Tables: tables, Format: format}).Write(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestFilesOverwriteNothing(t *testing.T) {
 	if err := os.WriteFile(last, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	names, err := Files(dir, tables, "csv")
+	names, err := (&Output{Tables: tables, Format: "csv"}).Write(dir)
 	if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), last) || len(names) != 0 {
 		t.Errorf("files %q, error %v; want none and one that names %s", names, err, last)
 	}
@@ -71,7 +71,7 @@ func TestFilesOverwriteNothing(t *testing.T) {
 	if len(entries) != 1 || string(b) != "mine" {
 		t.Errorf("%d files, and the one that was there holds %q", len(entries), b)
 	}
-	if _, err := Files(dir, tables, "pdf"); err == nil || !strings.Contains(err.Error(), "csv") {
+	if _, err := (&Output{Tables: tables, Format: "pdf"}).Write(dir); err == nil || !strings.Contains(err.Error(), "csv") {
 		t.Errorf("error %v for a format that is none, want one that lists what there is", err)
 	}
 }

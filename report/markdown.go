@@ -66,7 +66,11 @@ func writePipes(out *bufio.Writer, v *view) {
 		col := &v.table.Columns[i]
 		lines[0] = append(lines[0], escape(fullHeading(col)))
 		for r, row := range v.table.Rows {
-			lines[r+1] = append(lines[r+1], escape(show(col, &row[i], roomy).String()))
+			text := escape(showPlain(col, &row[i], roomy).String())
+			if row[i].Best {
+				text = "**" + text + "**"
+			}
+			lines[r+1] = append(lines[r+1], text)
 		}
 		for _, l := range lines {
 			widths[k] = max(widths[k], widthOf(l[k]), 3)

@@ -102,8 +102,20 @@ const (
 	bare             // also without what stands behind ±
 )
 
-// show formats a cell.
+// bestSign marks the best where nothing can be bold.
+const bestSign = "*"
+
+// show formats a cell, with a sign behind the best of its part of the table.
 func show(col *analysis.Column, c *analysis.Cell, d density) shown {
+	s := showPlain(col, c, d)
+	if c.Best {
+		s.remark = strings.TrimPrefix(s.remark+" "+bestSign, " ")
+	}
+	return s
+}
+
+// showPlain formats a cell for a form that can be bold.
+func showPlain(col *analysis.Column, c *analysis.Cell, d density) shown {
 	switch col.Kind {
 	case analysis.Label:
 		return shown{lead: clean(c.Display())}

@@ -367,6 +367,8 @@ func printTables(w io.Writer, tables []analysis.Table, format string) error {
 		return report.Markdown(w, tables)
 	case "json":
 		return report.JSON(w, tables)
+	case "latex":
+		return report.LaTeX(w, tables)
 	}
 	return report.Text(w, tables, report.TextOptions{Width: terminalWidth(w), Color: isTerminal(w) && os.Getenv("NO_COLOR") == ""})
 }

@@ -14,10 +14,11 @@ import (
 )
 
 type reportCmd struct {
-	Runs   []string `arg:"" name:"run" help:"Run folder; several are taken together when no trial is in two of them."`
-	Format string   `enum:"text,md,csv,json,html" default:"text" help:"Form of the tables: text, md, csv or json; or html, one page with tables, methods, trials and replays."`
-	Table  []string `placeholder:"ID,…" help:"Show only these tables, as in deaths,exposure; all unless given."`
-	Out    string   `placeholder:"DIR" help:"Write a file for each table into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
+	Runs    []string `arg:"" name:"run" help:"Run folder; several are taken together when no trial is in two of them."`
+	Format  string   `enum:"text,md,csv,json,latex,html" default:"text" help:"Form of the tables: text, md, csv, json or latex; or html, one page with tables, figures, methods, trials and replays."`
+	Table   []string `placeholder:"ID,…" help:"Show only these tables, and with --out DIR these figures, as in deaths,figure-3-detection; all unless given."`
+	Out     string   `placeholder:"DIR" help:"Write a file for each table and each figure into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
+	Figures []string `placeholder:"svg,png,pdf" enum:"svg,png,pdf,none" help:"With --out DIR: forms of the figures, svg unless given; none leaves them away. With csv or json their numbers are written beside them."`
 
 	AllReplays bool `help:"With html: put a replay of every trial into the page, however large it becomes."`
 
@@ -31,6 +32,9 @@ type reportCmd struct {
 func (c *reportCmd) Run(e *env) error {
 	if c.Format == "csv" && c.Out == "" {
 		return usageError{errors.New("csv is a file for each table; give --out DIR")}
+	}
+	if len(c.Figures) > 0 && (c.Out == "" || c.Rescore) {
+		return usageError{errors.New("--figures goes with --out DIR, which takes the files, and not with --rescore")}
 	}
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
@@ -57,20 +61,30 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Rescore {
 		all = again.Tables
 	}
-	tables, err := chosen(all(), c.Table)
+	var figures []analysis.Figure
+	if c.Out != "" && !c.Rescore && len(c.drawings()) > 0 {
+		figures = read.collector.Figures()
+	}
+	tables, figures, err := chosen(all(), figures, c.Table)
 	if err != nil {
 		return usageError{err}
 	}
 	if c.Out == "" {
 		return printTables(e.stdout, tables, c.Format)
 	}
-	names, err := report.Files(c.Out, tables, c.Format)
+	out := report.Output{Tables: tables, Format: c.Format, Figures: figures, Drawings: c.drawings()}
+	names, err := out.Write(c.Out)
 	if err != nil {
 		return err
 	}
 	for _, t := range tables {
 		if len(t.Rows) == 0 {
 			fmt.Fprintf(e.stderr, "no file for %s, which needs %s\n", t.ID, t.Need)
+		}
+	}
+	for i := range figures {
+		if f := &figures[i]; len(f.Panels) == 0 {
+			fmt.Fprintf(e.stderr, "no file for %s, which needs %s\n", f.ID, f.Need)
 		}
 	}
 	for _, name := range names {
@@ -103,11 +117,11 @@ func (c *reportCmd) html(e *env, prices *price.List) error {
 			return err
 		}
 	}
-	tables, err := chosen(read.collector.All(), c.Table)
+	tables, figures, err := chosen(read.collector.All(), read.collector.Figures(), c.Table)
 	if err != nil {
 		return usageError{err}
 	}
-	page, err := read.page.page(tables, read.collector.Figures(), c.AllReplays)
+	page, err := read.page.page(tables, figures, c.AllReplays)
 	if err != nil {
 		return err
 	}
@@ -142,22 +156,38 @@ func (c *reportCmd) read(e *env, dir string, read *runReader, again *analysis.Re
 	return rescore(e, run, dir, c.Prompts, again)
 }
 
-// chosen returns the tables with the given ids in their own order, all of them
-// for none.
-func chosen(tables []analysis.Table, ids []string) ([]analysis.Table, error) {
+// drawings returns the forms of figures that are asked for.
+func (c *reportCmd) drawings() []string {
+	switch {
+	case slices.Contains(c.Figures, "none"):
+		return nil
+	case len(c.Figures) == 0:
+		return []string{"svg"}
+	}
+	return c.Figures
+}
+
+// chosen returns the tables and figures with the given ids in their own order,
+// all of them for none.
+func chosen(tables []analysis.Table, figures []analysis.Figure, ids []string) ([]analysis.Table, []analysis.Figure, error) {
 	if len(ids) == 0 {
-		return tables, nil
+		return tables, figures, nil
 	}
 	var known []string
 	for i := range tables {
 		known = append(known, tables[i].ID)
 	}
+	for i := range figures {
+		known = append(known, figures[i].ID)
+	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("unknown table %q; there are %s", id, strings.Join(known, ", "))
+			return nil, nil, fmt.Errorf("unknown table %q; there are %s", id, strings.Join(known, ", "))
 		}
 	}
-	return slices.DeleteFunc(tables, func(t analysis.Table) bool { return !slices.Contains(ids, t.ID) }), nil
+	tables = slices.DeleteFunc(tables, func(t analysis.Table) bool { return !slices.Contains(ids, t.ID) })
+	figures = slices.DeleteFunc(figures, func(f analysis.Figure) bool { return !slices.Contains(ids, f.ID) })
+	return tables, figures, nil
 }
 
 // A runReader reads runs into one collector.

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spatialstale/spatialstale/analysis"
+)
+
+// FigureJSON writes the numbers behind a figure, in full precision and with
+// everything that is said of it: {"version": 1, "figure": …}, the figure with
+// the field names of analysis.Figure. A value that is undefined is null.
+func FigureJSON(w io.Writer, f *analysis.Figure) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(struct {
+		Version int              `json:"version"`
+		Figure  *analysis.Figure `json:"figure"`
+	}{FormatVersion, f}); err != nil {
+		return fmt.Errorf("figure %s as JSON: %w", f.ID, err)
+	}
+	return nil
+}
+
+// FigureCSV writes the numbers behind a figure in full precision, a line a
+// point below a line of names. An undefined value is an empty field. Of a
+// drawing of a lake each cell is a line, its column as x and its row as y, the
+// cell's letter and whether its entry is stale ("thaw", "freeze") as category
+// and label; and each position of a route, whose label is its step.
+func FigureCSV(w io.Writer, f *analysis.Figure) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"panel", "series", "category", "x", "x_low", "x_high", "y", "y_low", "y_high", "n", "label"})
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		for _, s := range p.Series {
+			for _, pt := range s.Points {
+				category := ""
+				if len(p.Categories) > 0 {
+					category = p.Categories[pt.Category].Name
+				}
+				line := []string{p.Title, s.Key, category}
+				line = append(line, fieldsOfValue(pt.X, pt.XRange)...)
+				line = append(line, fieldsOfValue(pt.Y, pt.YRange)...)
+				out.Write(append(line, strconv.Itoa(pt.N), pt.Label))
+			}
+		}
+		if p.Scene != nil {
+			writeScene(out, p.Title, p.Scene)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("figure %s as CSV: %w", f.ID, err)
+	}
+	return nil
+}
+
+func fieldsOfValue(v *float64, r *analysis.Span) []string {
+	if r == nil {
+		return []string{precise(v), "", ""}
+	}
+	return []string{precise(v), precise(&r.Low), precise(&r.High)}
+}
+
+func writeScene(out *csv.Writer, panel string, s *analysis.Scene) {
+	stale := make(map[[2]int]string)
+	for _, p := range s.Thaw {
+		stale[p] = "thaw"
+	}
+	for _, p := range s.Freeze {
+		stale[p] = "freeze"
+	}
+	place := func(series, category string, row, col int, label string) {
+		out.Write([]string{panel, series, category, strconv.Itoa(col), "", "", strconv.Itoa(row), "", "", "1", label})
+	}
+	for r, row := range s.Rows {
+		for c := range len(row) {
+			place("cells", row[c:c+1], r, c, stale[[2]int{r, c}])
+		}
+	}
+	for _, route := range s.Routes {
+		for step, p := range route.Cells {
+			place(route.Key, route.Outcome, p[0], p[1], strconv.Itoa(step))
+		}
+	}
+}
