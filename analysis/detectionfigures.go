@@ -102,6 +102,7 @@ func f1OfSeed(d *detectionTally) *float64 { return d.counts.F1() }
 // detectionFigure is F1 by model, regime and modality, with the difference that
 // seeing makes (paper, Figure 3).
 func (c *Collector) detectionFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-3-detection",
 		Title: "Detection: F1 by model, regime and modality",
@@ -123,7 +124,7 @@ func (c *Collector) detectionFigure() Figure {
 				if seeds == nil {
 					continue
 				}
-				point := meanPoint(bySeed(seeds, progressOfDetection, f1OfSeed), 0, 1)
+				point := iv.mean(bySeed(seeds, progressOfDetection, f1OfSeed), 0, 1)
 				point.Category = i
 				ns = append(ns, point.N)
 				s.Points = append(s.Points, point)
@@ -140,13 +141,14 @@ func (c *Collector) detectionFigure() Figure {
 	} else {
 		f.Notes = append(f.Notes, "The difference between images and text needs detections of both: spatialstale run --task detect --modality text,vision.")
 	}
-	f.Feet = []string{"Mean over " + spread("seed", ns) + ". " + intervalWords}
+	f.Feet = []string{"Mean over " + spread("seed", ns) + ". " + iv.words()}
 	d.finish(c, &f)
 	return f
 }
 
 // visionLessText is the panel of differences, a dot for each model.
 func (c *Collector) visionLessText(d *detections) Panel {
+	iv := c.intervals()
 	p := Panel{
 		Title:      "images − text",
 		Categories: c.categoriesOf(d.models),
@@ -163,7 +165,7 @@ func (c *Collector) visionLessText(d *detections) Panel {
 		for j := range differences {
 			values[j] = &differences[j]
 		}
-		point := meanPoint(values, -1, 1)
+		point := iv.mean(values, -1, 1)
 		point.Category = i
 		point.Label = probability(signFlip(differences))
 		p.Series[0].Points = append(p.Series[0].Points, point)
@@ -228,6 +230,7 @@ var kindsOfEntry = []kindOfEntry{
 // flagFigure is how often entries are called stale, by claim and truth (paper,
 // Figure 4).
 func (c *Collector) flagFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-4-flags",
 		Title: "Flag rate, by what the entry claims and what the cell is",
@@ -251,7 +254,7 @@ func (c *Collector) flagFigure() Figure {
 				if len(pairs) == 0 {
 					continue
 				}
-				point := pooledPoint(pairs, &stats.Range{Low: 0, High: 1})
+				point := iv.pooled(pairs, &stats.Range{Low: 0, High: 1})
 				point.Category = i
 				if kind.key == "safe" {
 					point.Label = probability(signFlip(d.flagDifferences(model, pooled, modality)))
@@ -269,7 +272,7 @@ func (c *Collector) flagFigure() Figure {
 	f.Across = len(f.Panels)
 	if len(f.Panels) > 0 {
 		f.Feet = []string{
-			fmt.Sprintf("%s, entries of %s together. %s", where, spread("seed", []int{least, most}), intervalWords),
+			fmt.Sprintf("%s, entries of %s together. %s", where, spread("seed", []int{least, most}), iv.words()),
 			"p: SAFE claims on holes against SAFE claims on safe cells, sign-flip test over seeds.",
 		}
 		f.Notes = append(f.Notes, "The test: of each seed, the flag rate of SAFE claims on holes less that of SAFE claims on safe cells, which is 0 for a model that does not see the lake; exact two-sided sign-flip test over seeds. An entry without an answer counts as not flagged.")
@@ -328,6 +331,7 @@ func rateDifferences(a, b map[int]pair) []float64 {
 // precisionRecallFigure sets precision against recall over curves of equal F1
 // (paper, Figure 7).
 func (c *Collector) precisionRecallFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-7-precision-recall",
 		Title: "Precision and recall",
@@ -348,8 +352,8 @@ func (c *Collector) precisionRecallFigure() Figure {
 			for i, model := range d.models {
 				s := Series{Key: fmt.Sprint(i + 1), Name: named(names[i]), Mark: Dots}
 				if seeds := d.at(model, regime, modality); seeds != nil {
-					recall := meanPoint(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Recall() }), 0, 1)
-					precision := meanPoint(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Precision() }), 0, 1)
+					recall := iv.mean(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Recall() }), 0, 1)
+					precision := iv.mean(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Precision() }), 0, 1)
 					if precision.X == nil || recall.X == nil {
 						without++
 					} else {
@@ -365,7 +369,7 @@ func (c *Collector) precisionRecallFigure() Figure {
 	}
 	f.Across = len(d.regimes)
 	if len(f.Panels) > 0 {
-		f.Feet = []string{"Mean over " + spread("seed", ns) + ". Dotted: equal F1. " + intervalWords}
+		f.Feet = []string{"Mean over " + spread("seed", ns) + ". Dotted: equal F1. " + iv.words()}
 		f.Notes = append(f.Notes, "A seed without a flag has no precision and is left out of its mean; its recall of 0 is in the other mean.")
 	}
 	if without > 0 {
@@ -402,6 +406,7 @@ func isoF1() []Guide {
 // directionFigure is recall of changes that make a cell deadly and of those
 // that make it safe (paper, Figure 8).
 func (c *Collector) directionFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-8-directions",
 		Title: "Recall by direction of change",
@@ -421,7 +426,7 @@ func (c *Collector) directionFigure() Figure {
 					if len(pairs) == 0 {
 						continue
 					}
-					point := pooledPoint(pairs, &stats.Range{Low: 0, High: 1})
+					point := iv.pooled(pairs, &stats.Range{Low: 0, High: 1})
 					point.Category = i
 					point.Label = fmt.Sprintf("n = %s", thousands(point.N))
 					s.Points = append(s.Points, point)
@@ -433,7 +438,7 @@ func (c *Collector) directionFigure() Figure {
 	}
 	f.Across = len(d.regimes)
 	if len(f.Panels) > 0 {
-		f.Feet = []string{"n: stale entries of that direction, of all seeds (L3: of all audits). " + intervalWords}
+		f.Feet = []string{"n: stale entries of that direction, of all seeds (L3: of all audits). " + iv.words()}
 	}
 	d.finish(c, &f)
 	return f

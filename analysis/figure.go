@@ -125,55 +125,57 @@ type Route struct {
 // from this run's records. One without data has no panels, and its Need says
 // how to get them.
 func (c *Collector) Figures() []Figure {
-	figures := []Figure{
-		c.routesFigure(),
-		c.regimesFigure(),
-		c.detectionFigure(),
-		c.flagFigure(),
-		c.strategiesFigure(record.Text),
-		c.strategiesFigure(record.Vision),
-		c.lengthFigure(),
-		c.precisionRecallFigure(),
-		c.directionFigure(),
-		c.associationFigure(),
-		c.traceFigure(),
-		c.staleDeathFigure(),
+	makers := []func() Figure{
+		c.routesFigure,
+		c.regimesFigure,
+		c.detectionFigure,
+		c.flagFigure,
+		func() Figure { return c.strategiesFigure(record.Text) },
+		func() Figure { return c.strategiesFigure(record.Vision) },
+		c.lengthFigure,
+		c.precisionRecallFigure,
+		c.directionFigure,
+		c.associationFigure,
+		c.traceFigure,
+		c.staleDeathFigure,
 	}
-	for i := range figures {
+	figures := make([]Figure, len(makers))
+	inParallel(len(makers), func(i int) {
+		figures[i] = makers[i]()
 		figures[i].Across = max(1, figures[i].Across)
-	}
+	})
 	return figures
 }
 
-// The interval of figures: whole seeds are drawn again, so that what belongs to
-// one seed stays together.
-const (
-	intervalLevel = 0.95
-	intervalSeed  = 2024
-)
+// An intervals makes the whiskers of figures, as the run's study has declared
+// its intervals: whole seeds are drawn again, so that what belongs to one seed
+// stays together.
+type intervals struct{ boot *record.Bootstrap }
 
-// intervalWords say in a drawing what whiskers are.
-const intervalWords = "Whiskers: 95% bootstrap intervals, whole seeds drawn."
+func (c *Collector) intervals() intervals { return intervals{c.tests().Bootstrap} }
 
-// meanPoint is a point at the mean over seeds of values between low and high.
-// Seeds without the value are left out.
-func meanPoint(values []*float64, low, high float64) Point {
+// words say in a drawing what whiskers are.
+func (iv intervals) words() string {
+	return fmt.Sprintf("Whiskers: %g%% bootstrap intervals, whole seeds drawn.", 100*iv.boot.Level)
+}
+
+// mean is a point at the mean over seeds of values between low and high. Seeds
+// without the value are left out.
+func (iv intervals) mean(values []*float64, low, high float64) Point {
 	xs := defined(values)
 	p := Point{N: len(xs)}
 	if len(xs) == 0 {
 		return p
 	}
 	p.X = new(stats.Mean(xs))
-	p.XRange = intervalOf(stats.BootstrapMean(xs, stats.BootstrapOptions{
-		Level: intervalLevel, Seed: intervalSeed, Range: &stats.Range{Low: low, High: high},
-	}))
+	p.XRange = intervalOf(stats.BootstrapMean(xs, bootstrapOptions(iv.boot, stats.Range{Low: low, High: high})))
 	return p
 }
 
-// pooledPoint is a point at the quotient of two sums over seeds, whose interval
+// pooled is a point at the quotient of two sums over seeds, whose interval
 // draws whole seeds. Where all seeds have the same quotient and it has bounds,
 // the interval is that of the mean of equal values.
-func pooledPoint(seeds []pair, bounds *stats.Range) Point {
+func (iv intervals) pooled(seeds []pair, bounds *stats.Range) Point {
 	var sum pair
 	var rates []*float64
 	for _, s := range seeds {
@@ -184,7 +186,7 @@ func pooledPoint(seeds []pair, bounds *stats.Range) Point {
 	if p.X == nil {
 		return p
 	}
-	opt := stats.BootstrapOptions{Level: intervalLevel, Seed: intervalSeed}
+	opt := stats.BootstrapOptions{Level: iv.boot.Level, Draws: iv.boot.Resamples, Seed: iv.boot.Seed}
 	p.XRange = intervalOf(stats.Bootstrap(len(seeds), func(units []int) (float64, bool) {
 		var drawn pair
 		for _, u := range units {
@@ -225,7 +227,7 @@ func defined(values []*float64) []float64 {
 
 // signFlip tests per-seed differences; the test is undefined for none.
 func signFlip(differences []float64) *float64 {
-	r, err := stats.SignFlip(differences, stats.SignFlipOptions{Seed: intervalSeed})
+	r, err := stats.SignFlip(differences, stats.SignFlipOptions{})
 	if err != nil {
 		return nil
 	}

@@ -77,6 +77,7 @@ func needEpisodes(modality string) string {
 // strategiesFigure is what stale memory costs and what an audit gives back
 // (paper, Figure 5).
 func (c *Collector) strategiesFigure(modality string) Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-5-strategies",
 		Title: "Success and death with raw, audited and truly filtered memory, " + modalityNames[modality],
@@ -109,7 +110,7 @@ func (c *Collector) strategiesFigure(modality string) Figure {
 					if seeds == nil {
 						continue
 					}
-					point := meanPoint(bySeed(seeds, progressOfEpisodes, func(e *episodeTally) *float64 { return quotient(e.ends[end], e.finished) }), 0, 1)
+					point := iv.mean(bySeed(seeds, progressOfEpisodes, func(e *episodeTally) *float64 { return quotient(e.ends[end], e.finished) }), 0, 1)
 					point.Category = i
 					ns = append(ns, point.N)
 					episodes = append(episodes, bySeed(seeds, progressOfEpisodes, func(e *episodeTally) int { return e.finished })...)
@@ -121,7 +122,7 @@ func (c *Collector) strategiesFigure(modality string) Figure {
 		}
 	}
 	f.Across = len(o.regimes)
-	f.Feet = []string{"Mean over " + spread("seed", ns) + " of " + spread("episode", episodes) + " each, which are averaged first. " + intervalWords}
+	f.Feet = []string{"Mean over " + spread("seed", ns) + " of " + spread("episode", episodes) + " each, which are averaged first. " + iv.words()}
 	if len(shown) < 3 {
 		f.Notes = append(f.Notes, "The run has no "+missingOf([]string{"no-filter", "omcd", "oracle"}, shown)+": spatialstale run --task navigate --strategy no-filter,omcd,oracle.")
 	}
@@ -143,6 +144,7 @@ func missingOf(all, has []string) string {
 
 // lengthFigure is how long episodes last, by how they end (paper, Figure 6).
 func (c *Collector) lengthFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-6-lengths",
 		Title: "Length of episodes, by how they end",
@@ -162,7 +164,7 @@ func (c *Collector) lengthFigure() Figure {
 					continue
 				}
 				ns = append(ns, len(pairs))
-				point := pooledPoint(pairs, nil)
+				point := iv.pooled(pairs, nil)
 				point.Category = i
 				point.Label = "n = " + thousands(point.N)
 				s.Points = append(s.Points, point)
@@ -180,7 +182,7 @@ func (c *Collector) lengthFigure() Figure {
 		f.Panels[i].X.Max = most
 	}
 	f.Across = 2
-	f.Feet = []string{"n: episodes, of " + spread("seed", ns) + ", " + joined(o.regimes) + " together. " + intervalWords}
+	f.Feet = []string{"n: episodes, of " + spread("seed", ns) + ", " + joined(o.regimes) + " together. " + iv.words()}
 	f.Notes = append(f.Notes, "An episode that ran out of steps has the length of the step budget and is in neither chart. Without whiskers: too few seeds had such an episode, or all were equally long.")
 	o.finish(c, &f)
 	return f
@@ -389,6 +391,7 @@ var f1Bins = []struct {
 // staleDeathFigure tells how often episodes end on a cell whose entry was
 // stale, by how well their own audits did (paper, section 5.4).
 func (c *Collector) staleDeathFigure() Figure {
+	iv := c.intervals()
 	f := Figure{
 		ID:    "figure-stale-deaths",
 		Title: "Deaths on stale cells, by the F1 of the episode’s own audits",
@@ -413,7 +416,7 @@ func (c *Collector) staleDeathFigure() Figure {
 					continue
 				}
 				any = true
-				point := pooledPoint(pairs, &stats.Range{Low: 0, High: 1})
+				point := iv.pooled(pairs, &stats.Range{Low: 0, High: 1})
 				point.Category = b
 				point.Label = "n = " + thousands(point.N)
 				s.Points = append(s.Points, point)
@@ -427,7 +430,7 @@ func (c *Collector) staleDeathFigure() Figure {
 		return f
 	}
 	f.Across = len(o.regimes)
-	f.Feet = []string{"n: episodes. " + intervalWords + " No bar: no episode with such an F1."}
+	f.Feet = []string{"n: episodes. " + iv.words() + " No bar: no episode with such an F1."}
 	o.finish(c, &f)
 	return f
 }

@@ -16,7 +16,7 @@ const latexHead = "% Tables of a report, to be taken in with \\input. The docume
 // line; above them the table is set as a longtable, and smaller.
 const (
 	latexRows    = 45
-	latexLetters = 88
+	latexLetters = 96
 )
 
 // LaTeX writes tables for a paper, with the rules of booktabs: the best in bold,
@@ -45,6 +45,13 @@ func writeLaTeX(out *bufio.Writer, t *analysis.Table) {
 	g := measure(v, v.cols, sectionOf(v), roomy)
 	long := len(t.Rows) > latexRows
 	wide := g.width() > latexLetters
+	size := "small"
+	switch {
+	case g.width() > latexLetters*5/4:
+		size = "tiny"
+	case wide:
+		size = "scriptsize"
+	}
 	caption := "\\caption{" + latexText(caption(t, v)) + "}\\label{tab:" + t.ID + "}"
 	format := ""
 	for _, c := range g.columns {
@@ -52,7 +59,7 @@ func writeLaTeX(out *bufio.Writer, t *analysis.Table) {
 	}
 	rule := func(name string) { out.WriteString("\\" + name + "\n") }
 	if long {
-		out.WriteString("{\\" + latexSize(wide) + "\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}{@{}" + format + "@{}}\n" + caption + "\\\\\n")
+		out.WriteString("{\\" + size + "\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}{@{}" + format + "@{}}\n" + caption + "\\\\\n")
 	} else {
 		out.WriteString("\\begin{table}\n\\centering\n" + caption + "\n")
 		if wide {
@@ -107,13 +114,6 @@ func writeLaTeX(out *bufio.Writer, t *analysis.Table) {
 	}
 }
 
-func latexSize(wide bool) string {
-	if wide {
-		return "scriptsize"
-	}
-	return "small"
-}
-
 // caption is a table's title, its place in the paper and what it says.
 func caption(t *analysis.Table, v *view) string {
 	parts := []string{t.Title + "."}
@@ -158,7 +158,7 @@ func writeLaTeXNotes(out *bufio.Writer, t *analysis.Table) {
 	if len(t.Warnings)+len(t.Notes) == 0 {
 		return
 	}
-	out.WriteString("\\par\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n")
+	out.WriteString("\\par\\smallskip\n\\noindent\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n")
 	for _, warning := range t.Warnings {
 		out.WriteString("\\textbf{" + latexText(warning) + "}\\par\n")
 	}
@@ -195,7 +195,7 @@ var latexSigns = func() map[rune]string {
 		'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`, '_': `\_`,
 		'^': `\textasciicircum{}`, '~': `\textasciitilde{}`, '<': `\textless{}`, '>': `\textgreater{}`, '|': `\textbar{}`, '"': `\textquotedbl{}`,
 		'\u00a0': "~", '±': `$\pm$`, '×': `$\times$`, '·': `$\cdot$`, '−': `$-$`, '–': "--", '—': "---", '’': "'", '‘': "`", '“': "``", '”': "''", '…': `\ldots{}`,
-		'≤': `$\le$`, '≥': `$\ge$`, '→': `$\to$`, '≈': `$\approx$`, '√': `$\surd$`, 'ρ': `$\rho$`, 'α': `$\alpha$`, 'τ': `$\tau$`, 'Δ': `$\Delta$`, '²': `$^2$`, '½': `$\frac12$`,
+		'≤': `$\le$`, '≥': `$\ge$`, '→': `$\to$`, '≈': `$\approx$`, '√': `$\surd$`, 'ρ': `$\rho$`, 'α': `$\alpha$`, 'τ': `$\tau$`, 'Δ': `$\Delta$`, '²': `$^2$`, '½': `$\frac12$`, 'χ': `$\chi$`, 'φ': `$\phi$`, 'κ': `$\kappa$`, 'σ': `$\sigma$`, 'μ': `$\mu$`, 'β': `$\beta$`, '∞': `$\infty$`, '≠': `$\ne$`, '†': `\dag{}`, '‡': `\ddag{}`, '●': `$\bullet$`, '³': `$^3$`, '¹': `$^1$`,
 		'\u202f': `\,`, '\u2009': `\,`,
 	}
 	for r := 'a'; r <= 'z'; r++ {
