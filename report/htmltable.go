@@ -46,6 +46,7 @@ type htmlCell struct {
 	Label, Head        bool   // Head: it names the row
 	Again              bool   // the same as above, for the eye left out
 	Text               bool   // words, not numbers
+	Best               bool   // of its part of the table
 }
 
 type htmlLink struct{ To, Text, Label string }
@@ -136,8 +137,8 @@ func lastLabel(t *analysis.Table, cols []int) int {
 }
 
 func htmlCellOf(col *analysis.Column, c *analysis.Cell) htmlCell {
-	s := show(col, c, roomy)
-	out := htmlCell{Lead: s.lead, Tail: s.tail, Remark: s.remark, Label: col.Kind == analysis.Label, Text: col.Align != analysis.Right}
+	s := showPlain(col, c, roomy)
+	out := htmlCell{Best: c.Best, Lead: s.lead, Tail: s.tail, Remark: s.remark, Label: col.Kind == analysis.Label, Text: col.Align != analysis.Right}
 	if out.Label {
 		out.Tag, out.Full = c.Tag, full(c)
 		return out

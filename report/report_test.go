@@ -81,6 +81,8 @@ func TestGolden(t *testing.T) {
 		"regimes.csv":         func(w io.Writer) error { return CSV(w, byID("regimes")) },
 		"detection.csv":       func(w io.Writer) error { return CSV(w, byID("detection")) },
 		"navigation-text.csv": func(w io.Writer) error { return CSV(w, byID("navigation-text")) },
+		"navigation-text.tex": func(w io.Writer) error { return LaTeX(w, only(few, "regimes", "navigation-text")) },
+		"broken.tex":          func(w io.Writer) error { return LaTeX(w, torn) },
 		"lengths.csv":         func(w io.Writer) error { return CSV(w, byID("lengths")) },
 	} {
 		t.Run(name, func(t *testing.T) {

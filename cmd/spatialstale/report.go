@@ -33,8 +33,8 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Format == "csv" && c.Out == "" {
 		return usageError{errors.New("csv is a file for each table; give --out DIR")}
 	}
-	if len(c.Figures) > 0 && (c.Out == "" || c.Rescore) {
-		return usageError{errors.New("--figures goes with --out DIR, which takes the files, and not with --rescore")}
+	if len(c.Figures) > 0 && (c.Out == "" || c.Rescore || c.Format == "html") {
+		return usageError{errors.New("--figures goes with --out DIR, which takes the files; a page has them as they are, and --rescore has none")}
 	}
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}

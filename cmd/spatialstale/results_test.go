@@ -24,7 +24,11 @@ var exampleRun = regexp.MustCompile(`(?m)^spatialstale (run .* --out runs/\w+)$`
 // far as the last rule, without the notes.
 var excerpt = regexp.MustCompile("(?s)<!-- ((?:report|compare) .*?) -->\n```text\n(.*?)```\n")
 
-// What the page shows is what the program says. -update writes it anew.
+// picture is a figure on the page.
+var picture = regexp.MustCompile(`\]\(images/(figure-[\w-]+)\.svg\)`)
+
+// What the page shows is what the program says and draws. -update writes it
+// anew.
 func TestResultsPageIsRealOutput(t *testing.T) {
 	path, err := filepath.Abs(resultsPage)
 	if err != nil {
@@ -63,6 +67,25 @@ func TestResultsPageIsRealOutput(t *testing.T) {
 	if found == 0 {
 		t.Error("the page has no excerpts")
 	}
+	pictures := picture.FindAllStringSubmatch(string(page), -1)
+	if len(pictures) == 0 {
+		t.Error("the page has no figures")
+	}
+	say("report runs/example --out drawn")
+	for _, p := range pictures {
+		drawn, err := os.ReadFile(filepath.Join("drawn", p[1]+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := filepath.Join(filepath.Dir(path), "images", p[1]+".svg")
+		if *update {
+			if err := os.WriteFile(kept, drawn, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if old, err := os.ReadFile(kept); err != nil || !bytes.Equal(old, drawn) {
+			t.Errorf("%s is not what the program draws (%v); look at it, then -update", kept, err)
+		}
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -72,8 +95,8 @@ func TestResultsPageIsRealOutput(t *testing.T) {
 	}
 }
 
-// Every table has its line on the page.
-func TestResultsPageNamesEveryTable(t *testing.T) {
+// Every table and every figure has its line on the page.
+func TestResultsPageNamesEverything(t *testing.T) {
 	page, err := os.ReadFile(resultsPage)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +104,11 @@ func TestResultsPageNamesEveryTable(t *testing.T) {
 	for _, table := range new(analysis.Collector).All() {
 		if !regexp.MustCompile("(?m)^\\|.*`" + regexp.QuoteMeta(table.ID) + "`.*\\|$").Match(page) {
 			t.Errorf("docs/results.md has no line for the table %s", table.ID)
+		}
+	}
+	for _, f := range new(analysis.Collector).Figures() {
+		if !regexp.MustCompile("(?m)^\\|.*`" + regexp.QuoteMeta(f.ID) + "`.*\\|$").Match(page) {
+			t.Errorf("docs/results.md has no line for the figure %s", f.ID)
 		}
 	}
 }
