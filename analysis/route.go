@@ -36,7 +36,9 @@ func (a *auditCounts) f1() *float64 {
 func walkOf(t *record.Trial, w *world) walk {
 	one := walk{episode: t.Episode, end: slices.Index(ends[:], t.Outcome), steps: len(t.Steps)}
 	if t.Death != nil {
-		one.cause = max(0, slices.IndexFunc(causes, func(c cause) bool { return c.name == t.Death.Cause }))
+		if one.cause = slices.IndexFunc(causes, func(c cause) bool { return c.name == t.Death.Cause }); one.cause < 0 {
+			one.cause = len(causes) - 1
+		}
 		one.onStale, _ = diedOnStale(t, w)
 	}
 	if len(t.Windows) > 0 {

@@ -1,0 +1,382 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+
+	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/report/figure"
+)
+
+// crowd is a run of n models, with names as long as people's are.
+func crowd(n int) *invented {
+	names := []string{
+		"openai/gpt-4o", "openai-api/NAME/some-very-long-model-name-2026-08-01-preview", "anthropic/claude-sonnet-4-6",
+		"vllm/OpenGVLab/InternVL3-8B", "qwen/qwen3.6-plus", "ollama/a_name_without_any_hyphen_or_slash_that_could_break_it",
+		"ref/mixed?trust=0.7&tpr=0.9&fpr=0.02&vision_tpr=0.55", "zai/glm-5.1",
+	}
+	v := &invented{seeds: 5, episodes: 2, modalities: []string{record.Text, record.Vision}}
+	for i, name := range names[:n] {
+		v.models = append(v.models, inventedModel{name: name, tpr: 1 - float64(i)/8, fpr: 0.03 * float64(i), blur: 0.7, deadly: 0.1 * float64(i)})
+	}
+	return v.make()
+}
+
+func (v *invented) figures(tb testing.TB) []analysis.Figure { return v.collect(tb).Figures() }
+
+// Everything that can be drawn is: without an error, which a value off its axis
+// would be, in every form, twice the same.
+func TestFiguresAreDrawn(t *testing.T) {
+	for name, run := range map[string]*invented{
+		"complete": complete(), "named": named(), "broken": broken(), "one": crowd(1), "three": crowd(3), "eight": crowd(8),
+		"batch": ablation("batch"), "sizes": ablation("sizes"), "framing": ablation("framing"), "score": ablation("score"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			drawn := 0
+			for _, f := range run.figures(t) {
+				if len(f.Panels) == 0 {
+					if f.Need == "" {
+						t.Errorf("%s has no panels and needs nothing", f.ID)
+					}
+					continue
+				}
+				drawn++
+				if len(f.Feet) == 0 {
+					t.Errorf("%s does not say in the drawing what it rests on", f.ID)
+				}
+				svg := draw(t, &f, "svg", figure.Light)
+				if again := draw(t, &f, "svg", figure.Light); !bytes.Equal(svg, again) {
+					t.Errorf("%s is not drawn the same twice", f.ID)
+				}
+				for _, bad := range []string{"NaN", "Inf", "%!"} {
+					if bytes.Contains(svg, []byte(bad)) {
+						t.Errorf("%s: the drawing holds %q", f.ID, bad)
+					}
+				}
+				checkTexts(t, f.ID, svg)
+				draw(t, &f, "svg", figure.Dark)
+			}
+			if drawn == 0 {
+				t.Error("no figure has data")
+			}
+		})
+	}
+}
+
+func draw(t *testing.T, f *analysis.Figure, format string, theme figure.Theme) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := figure.Draw(&b, f, format, theme); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var (
+	svgText  = regexp.MustCompile(`<text x="([^"]+)" y="([^"]+)" transform="scale\(1, -1\)"\s+style="([^"]+)">([^<]*)</text>`)
+	svgSize  = regexp.MustCompile(`font-size:([\d.]+)px`)
+	svgFrame = regexp.MustCompile(`viewBox="0 0 ([\d.]+) ([\d.]+)"`)
+)
+
+// checkTexts fails where a text leaves the page or lies over another one. The
+// label of an axis that runs upwards is in a frame of its own and left out.
+func checkTexts(t *testing.T, id string, svg []byte) {
+	t.Helper()
+	cache := font.NewCache(liberation.Collection())
+	regular := cache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 1)
+	bold := cache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans", Weight: xfont.WeightBold}, 1)
+	frame := svgFrame.FindSubmatch(svg)
+	width, height := numberOf(t, frame[1]), numberOf(t, frame[2])
+	upright := regexp.MustCompile(`(?s)<g transform="rotate.*?</g>`).ReplaceAll(svg, nil)
+	type box struct {
+		text                   string
+		left, top, right, base float64
+	}
+	var boxes []box
+	for _, m := range svgText.FindAllSubmatch(upright, -1) {
+		size := numberOf(t, svgSize.FindSubmatch(m[3])[1])
+		face := regular
+		if bytes.Contains(m[3], []byte("bold")) {
+			face = bold
+		}
+		text := html.UnescapeString(string(m[4]))
+		face.Font.Size = font.Length(size)
+		// The library's y of a text is that of its base line, measured from
+		// below and negative.
+		x, base := numberOf(t, m[1]), height+numberOf(t, m[2])
+		boxes = append(boxes, box{text, x, base - 0.72*size, x + face.Width(text).Points(), base})
+	}
+	if len(boxes) == 0 {
+		t.Fatalf("%s: no text was found", id)
+	}
+	for i, a := range boxes {
+		if a.left < -0.5 || a.right > width+0.5 || a.top < -0.5 || a.base > height+0.5 {
+			t.Errorf("%s: %q leaves the page, from %.1f,%.1f to %.1f,%.1f of %g,%g", id, a.text, a.left, a.top, a.right, a.base, width, height)
+		}
+		for _, b := range boxes[i+1:] {
+			if a.left < b.right-0.3 && b.left < a.right-0.3 && a.top < b.base-0.3 && b.top < a.base-0.3 {
+				t.Errorf("%s: %q lies over %q at %.1f,%.1f", id, a.text, b.text, b.left, b.base)
+			}
+		}
+	}
+}
+
+func numberOf(t *testing.T, text []byte) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// What a figure shows is in testdata, to be read when it changes.
+func TestFigureData(t *testing.T) {
+	figures := named().figures(t)
+	for _, id := range []string{"figure-2-regimes", "figure-3-detection", "figure-9-f1-success"} {
+		f := figureOf(t, figures, id)
+		var b bytes.Buffer
+		if err := FigureCSV(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, id+".csv", b.Bytes())
+		rows, err := csv.NewReader(&b).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		points := 0
+		for _, p := range f.Panels {
+			for _, s := range p.Series {
+				points += len(s.Points)
+			}
+			if p.Scene != nil {
+				points += len(p.Scene.Rows) * len(p.Scene.Rows[0])
+			}
+		}
+		if len(rows) != points+1 {
+			t.Errorf("%s: %d lines of numbers for %d things that are drawn", id, len(rows)-1, points)
+		}
+	}
+	f := figureOf(t, figures, "figure-3-detection")
+	var b bytes.Buffer
+	if err := FigureJSON(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Version int
+		Figure  analysis.Figure
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*f, doc.Figure); diff != "" || doc.Version != FormatVersion {
+		t.Errorf("the figure's JSON does not read back (version %d): %s", doc.Version, diff)
+	}
+	golden(t, "figure-3-detection.svg", draw(t, f, "svg", figure.Light))
+	golden(t, "figure-9-f1-success.svg", draw(t, figureOf(t, figures, "figure-9-f1-success"), "svg", figure.Light))
+}
+
+func figureOf(t *testing.T, figures []analysis.Figure, id string) *analysis.Figure {
+	t.Helper()
+	i := slices.IndexFunc(figures, func(f analysis.Figure) bool { return f.ID == id })
+	if i < 0 || len(figures[i].Panels) == 0 {
+		t.Fatalf("no figure %s", id)
+	}
+	return &figures[i]
+}
+
+// A figure's bars are the numbers of its tables.
+func TestFiguresAgreeWithTables(t *testing.T) {
+	run := named()
+	c := run.collect(t)
+	table := c.Detection()
+	values := make(map[string]float64)
+	column := func(key string) int {
+		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
+	}
+	for _, row := range table.Rows {
+		values[row[column("regime")].Display()+" "+row[column("modality")].Label+" "+row[column("model")].Display()] = *row[column("f1")].Value
+	}
+	found := 0
+	for _, p := range figureOf(t, c.Figures(), "figure-3-detection").Panels {
+		for _, s := range p.Series {
+			for _, pt := range s.Points {
+				want, ok := values[p.Title+" "+s.Key+" "+p.Categories[pt.Category].Name]
+				if !ok {
+					continue // the panel of differences
+				}
+				found++
+				if *pt.X != want {
+					t.Errorf("%s %s: %v in the figure, %v in the table", p.Title, s.Key, *pt.X, want)
+				}
+				if pt.XRange.Low > *pt.X || pt.XRange.High < *pt.X {
+					t.Errorf("%s %s: %v lies outside its interval %v", p.Title, s.Key, *pt.X, *pt.XRange)
+				}
+			}
+		}
+	}
+	if found != len(values) {
+		t.Errorf("%d bars for %d rows of the table", found, len(values))
+	}
+}
+
+// Trials finish in any order; no figure may tell.
+func TestFiguresDoNotDependOnOrder(t *testing.T) {
+	run := named()
+	want := run.figures(t)
+	for seed := range uint64(3) {
+		rand.New(rand.NewPCG(seed, 2)).Shuffle(len(run.trials), func(i, j int) {
+			run.trials[i], run.trials[j] = run.trials[j], run.trials[i]
+		})
+		slices.Reverse(run.instances)
+		if diff := cmp.Diff(want, run.figures(t)); diff != "" {
+			t.Fatalf("order %d changes the figures:\n%s", seed, diff)
+		}
+	}
+}
+
+// A run without anything has all figures in their places, with what they need.
+func TestFiguresWithoutData(t *testing.T) {
+	ids := make(map[string]bool)
+	for _, f := range new(analysis.Collector).Figures() {
+		var b bytes.Buffer
+		if err := figure.Draw(&b, &f, "svg", figure.Light); !errors.Is(err, figure.ErrEmpty) || !strings.Contains(err.Error(), f.Need) || b.Len() > 0 {
+			t.Errorf("%s: error %v and %d bytes, want one that says what it needs, and none", f.ID, err, b.Len())
+		}
+		if f.Need == "" || f.Title == "" || f.About == "" || ids[f.ID] {
+			t.Errorf("figure %q lacks a title, words or what it needs, or comes twice", f.ID)
+		}
+		ids[f.ID] = true
+	}
+	if len(ids) < 11 {
+		t.Errorf("%d figures", len(ids))
+	}
+}
+
+// Figures and tables never share a file, and a control's figure says so.
+func TestFigureFiles(t *testing.T) {
+	c := complete().collect(t)
+	out := Output{Tables: c.All(), Format: "json", Figures: c.Figures(), Drawings: figure.Formats}
+	dir := t.TempDir()
+	names, err := out.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, name := range names {
+		if seen[name] {
+			t.Errorf("%s is written twice", name)
+		}
+		seen[name] = true
+	}
+	for _, extension := range []string{"svg", "png", "pdf", "json"} {
+		path := filepath.Join(dir, "figure-5-strategies."+extension)
+		if b, err := os.ReadFile(path); err != nil || len(b) < 1000 {
+			t.Errorf("%s: %d bytes, %v", path, len(b), err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "figure-5-strategies.svg"))
+	if err != nil || !bytes.Contains(b, []byte("Built-in controls")) {
+		t.Errorf("a figure of controls does not say so (%v)", err)
+	}
+	if _, err := out.Write(dir); err == nil {
+		t.Error("files were overwritten")
+	}
+	out.Drawings = []string{"gif"}
+	if _, err := out.Write(t.TempDir()); err == nil || !strings.Contains(err.Error(), "svg") {
+		t.Errorf("error %v for a form that is none, want one that lists what there is", err)
+	}
+	real := crowd(3)
+	for _, f := range real.figures(t) {
+		if f.Controls {
+			t.Errorf("%s says that models are controls", f.ID)
+		}
+	}
+}
+
+// LaTeX keeps names as they are and lets none of them be a command.
+func TestLaTeXText(t *testing.T) {
+	for in, want := range map[string]string{
+		`ref/mixed?a=1&b_c=50%`: `ref/mixed?a=1\&b\_c=50\%`,
+		`\input{x} $ # ^ ~`:     `\textbackslash{}input\{x\} \$ \# \textasciicircum{} \textasciitilde{}`,
+		"--task":                "-{}-task",
+		"<0.001ᵃ":               `\textless{}0.001\textsuperscript{a}`,
+		"−0.12 ± 0.03":          `$-$0.12 $\pm$ 0.03`,
+		"模型":                    "[U+6A21][U+578B]",
+	} {
+		if got := latexText(in); got != want {
+			t.Errorf("latexText(%q) = %q, want %q", in, got, want)
+		}
+	}
+	var b strings.Builder
+	if err := LaTeX(&b, crowd(8).all(t)); err != nil {
+		t.Fatal(err)
+	}
+	// Whatever a table begins it ends, and rows have their columns.
+	for _, name := range []string{"table", "tabular", "longtable", "minipage"} {
+		if n, m := strings.Count(b.String(), `\begin{`+name+`}`), strings.Count(b.String(), `\end{`+name+`}`); n != m || n == 0 {
+			t.Errorf("%s begins %d times and ends %d times", name, n, m)
+		}
+	}
+	for _, block := range regexp.MustCompile(`(?s)\\begin\{(?:tabular|longtable)\}\{@\{\}([lr]+)@\{\}\}(.*?)\\end\{`).FindAllStringSubmatch(b.String(), -1) {
+		for _, line := range strings.Split(block[2], "\n") {
+			row, ok := strings.CutSuffix(line, `\\`)
+			if !ok || strings.Contains(row, `\caption`) {
+				continue
+			}
+			n := strings.Count(strings.ReplaceAll(row, `\&`, ""), "&") + 1
+			for _, m := range regexp.MustCompile(`\\multicolumn\{(\d+)\}`).FindAllStringSubmatch(row, -1) {
+				span, _ := strconv.Atoi(m[1])
+				n += span - 1
+			}
+			if n != len(block[1]) {
+				t.Errorf("a row of %d cells in %d columns: %s", n, len(block[1]), row)
+			}
+		}
+	}
+}
+
+// The best of a part of a table is marked, with ties, and never Oracle.
+func TestBest(t *testing.T) {
+	table := complete().collect(t).Navigation(record.Text)
+	column := func(key string) int {
+		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
+	}
+	success, strategy := column("success"), column("strategy")
+	type part struct{ model, regime string }
+	most := make(map[part]string)
+	for _, row := range table.Rows {
+		if row[strategy].Label == "oracle" {
+			continue
+		}
+		p := part{row[column("model")].Label, row[column("regime")].Label}
+		if shown := fmt.Sprintf("%.3f", *row[success].Value); shown > most[p] {
+			most[p] = shown
+		}
+	}
+	for _, row := range table.Rows {
+		p := part{row[column("model")].Label, row[column("regime")].Label}
+		want := row[strategy].Label != "oracle" && fmt.Sprintf("%.3f", *row[success].Value) == most[p]
+		if row[success].Best != want {
+			t.Errorf("%v %s: best is %t, want %t", p, row[strategy].Label, row[success].Best, want)
+		}
+	}
+}
