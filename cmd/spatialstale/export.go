@@ -28,6 +28,10 @@ func (r *interruptible) Calls() iter.Seq2[*record.Call, error] {
 	return untilInterrupt(r.env, r.Run.Calls())
 }
 
+func (r *interruptible) CallsWithPrompts() iter.Seq2[*record.Call, error] {
+	return untilInterrupt(r.env, r.Run.CallsWithPrompts())
+}
+
 func untilInterrupt[T any](e *env, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v, err := range all {
@@ -45,7 +49,7 @@ func untilInterrupt[T any](e *env, all iter.Seq2[T, error]) iter.Seq2[T, error] 
 
 type exportCmd struct {
 	Dir    string `arg:"" name:"run" help:"Run folder."`
-	Format string `enum:"jsonl,parquet" default:"jsonl" help:"Form of the files: jsonl or parquet."`
+	Format string `enum:"jsonl,parquet,inspect" default:"jsonl" help:"Form of the files: jsonl, parquet, or inspect for the logs of Inspect."`
 	Out    string `required:"" placeholder:"DIR" help:"Folder to write them into."`
 }
 
@@ -57,11 +61,16 @@ func (c *exportCmd) Run(e *env) error {
 	}
 	defer run.Close()
 	e.watchSignals()
-	write := export.JSONL
-	if c.Format == "parquet" {
-		write = export.Parquet
+	readable := &interruptible{run, e}
+	switch c.Format {
+	case "parquet":
+		err = export.Parquet(readable, c.Out)
+	case "inspect":
+		err = export.Inspect(readable, c.Out)
+	default:
+		err = export.JSONL(readable, c.Out)
 	}
-	if err := write(&interruptible{run, e}, c.Out); err != nil {
+	if err != nil {
 		return err
 	}
 	n, err := run.Missing()

@@ -11,7 +11,7 @@ import (
 
 // pages are the pages whose snippets are run, those in sh and in python, in the
 // order in which they stand, in one empty folder a page.
-var pages = []string{"export", "datasets", "python"}
+var pages = []string{"export", "datasets", "python", "inspect"}
 
 // Would fail if a snippet of the documentation did not work.
 func TestSnippets(t *testing.T) {

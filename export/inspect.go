@@ -1,0 +1,255 @@
+package export
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// An InspectSource is a run to export as Inspect's logs, such as a *store.Run.
+type InspectSource interface {
+	Source
+	Manifest() record.Manifest
+	Plan() iter.Seq2[record.Spec, error]
+	CallsWithPrompts() iter.Seq2[*record.Call, error]
+}
+
+// Inspect writes a run to dir as logs of Inspect (inspect_ai), one .eval file a
+// task and model, which its viewer and its Python library open. A trial is a
+// sample, an episode's number its epoch; docs/inspect.md says what is where.
+//
+// It goes through the run twice and holds one trial at a time. Like JSONL it
+// never overwrites, and writes all files or none. The only times in it are
+// latencies: every trial begins at the moment at which the run was made.
+func Inspect(run InspectSource, dir string) error {
+	logs, err := surveyLogs(run)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, l := range logs {
+		names = append(names, l.name)
+	}
+	out, err := newOutput(dir, names...)
+	if err != nil {
+		return err
+	}
+	if err := writeLogs(run, logs, out); err != nil {
+		out.abandon()
+		return explain(dir, err)
+	}
+	return out.finish()
+}
+
+// A logKey says whose log it is.
+type logKey struct{ task, model string }
+
+// An evalLog is one log under construction.
+type evalLog struct {
+	logKey
+	name             string // of the file
+	id               string
+	created          time.Time
+	planned, samples int
+	failed           int
+	epochs           int
+	ids              []string // of samples, in the plan's order
+	seen             map[string]bool
+	means            map[string]*mean
+	zip              *evalZip
+	usage            usageSum
+	seconds          float64
+	summaries        []sampleSummary
+}
+
+// A mean is that of a score over the trials that have it.
+type mean struct {
+	sum float64
+	n   int
+}
+
+// surveyLogs finds out which logs a run makes, in the order of its plan.
+func surveyLogs(run InspectSource) ([]*evalLog, error) {
+	m := run.Manifest()
+	var logs []*evalLog
+	for spec, err := range run.Plan() {
+		if err != nil {
+			return nil, err
+		}
+		key := logKey{spec.Task, spec.Model}
+		i := slices.IndexFunc(logs, func(l *evalLog) bool { return l.logKey == key })
+		if i < 0 {
+			sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", m.Created.UTC().Format(time.RFC3339Nano), spec.Task, spec.Model))
+			l := &evalLog{logKey: key, id: hex.EncodeToString(sum[:11]), created: m.Created.UTC(), epochs: 1, seen: map[string]bool{}, means: map[string]*mean{}}
+			l.name = fmt.Sprintf("%s_%s-%s_%s.eval", l.created.Format("2006-01-02T15-04-05-07-00"), "spatialstale", spec.Task, l.id)
+			i, logs = len(logs), append(logs, l)
+		}
+		l := logs[i]
+		l.planned++
+		l.epochs = max(l.epochs, spec.Episode)
+		if id := sampleID(&spec); !l.seen[id] {
+			l.seen[id] = true
+			l.ids = append(l.ids, id)
+		}
+	}
+	return logs, nil
+}
+
+// sampleID names a sample: what the trial is, but for its task, model and
+// episode. What is the paper's is left out.
+func sampleID(s *record.Spec) string {
+	parts := []string{fmt.Sprintf("seed%d", s.Seed), s.Regime, s.Modality, s.Strategy}
+	if s.Batch != 0 && s.Batch != 10 {
+		parts = append(parts, fmt.Sprintf("b%d", s.Batch))
+	}
+	if s.Framing != "neutral" && s.Framing != "" {
+		parts = append(parts, s.Framing)
+	}
+	if s.Rows != 8 || s.Cols != 8 {
+		parts = append(parts, fmt.Sprintf("%dx%d", s.Rows, s.Cols))
+	}
+	return strings.NewReplacer("/", "-", "_epoch_", "-epoch-").Replace(strings.Join(parts, "_"))
+}
+
+// writeLogs writes the samples of all logs and then what stands around them.
+func writeLogs(run InspectSource, logs []*evalLog, out *output) error {
+	m := run.Manifest()
+	byKey := map[logKey]*evalLog{}
+	for _, l := range logs {
+		byKey[l.logKey] = l
+		l.zip = &evalZip{to: newZip(out.writers[l.name])}
+		if err := l.zip.add("_journal/start.json", journalStart{logVersion, l.spec(&m), newPlan()}); err != nil {
+			return err
+		}
+	}
+	lakes := map[string]*record.Instance{}
+	for in, err := range run.Instances() {
+		if err != nil {
+			return err
+		}
+		lakes[lakeName(in.Seed, len(in.Rows), len(in.Rows[0]), in.Regime)] = &in
+	}
+	nextCall, stop := iter.Pull2(run.CallsWithPrompts())
+	defer stop()
+	call, callErr, more := nextCall()
+	place := map[string]int{} // of a trial in the plan
+	n := 0
+	for spec, err := range run.Plan() {
+		if err != nil {
+			return err
+		}
+		place[spec.Key] = n
+		n++
+	}
+	for t, err := range run.Trials() {
+		if err != nil {
+			return err
+		}
+		// Calls of trials that have not ended come in between, and are left out.
+		for callErr == nil && more && call.Trial != t.Key && place[call.Trial] < place[t.Key] {
+			call, callErr, more = nextCall()
+		}
+		var calls []*record.Call
+		for callErr == nil && more && call.Trial == t.Key {
+			calls = append(calls, call)
+			call, callErr, more = nextCall()
+		}
+		if callErr != nil {
+			return callErr
+		}
+		l := byKey[logKey{t.Task, t.Model}]
+		if l == nil {
+			return fmt.Errorf("trial %s is not in the run's plan", t.Key)
+		}
+		if err := l.add(newSampleOf(l, t, calls, lakes[lakeName(t.Seed, t.Rows, t.Cols, t.Regime)])); err != nil {
+			return err
+		}
+	}
+	for _, l := range logs {
+		if err := l.finish(&m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lakeName(seed, rows, cols int, regime string) string {
+	return fmt.Sprintf("%d/%dx%d/%s", seed, rows, cols, regime)
+}
+
+// add writes a sample and counts what the header says of all.
+func (l *evalLog) add(s *evalSample) error {
+	if err := l.zip.add(fmt.Sprintf("samples/%s_epoch_%d.json", s.ID, s.Epoch), s); err != nil {
+		return err
+	}
+	l.samples++
+	if s.Error != nil {
+		l.failed++
+	}
+	for _, name := range scoreNames[l.task] {
+		score, ok := s.Scores[name]
+		if !ok {
+			continue
+		}
+		if v, ok := score.Value.(float64); ok {
+			if l.means[name] == nil {
+				l.means[name] = &mean{}
+			}
+			l.means[name].sum += v
+			l.means[name].n++
+		}
+	}
+	l.usage.plus(&s.sum)
+	l.seconds = max(l.seconds, s.TotalTime)
+	l.summaries = append(l.summaries, s.summary())
+	return nil
+}
+
+// finish writes the header and what stands beside it.
+func (l *evalLog) finish(m *record.Manifest) error {
+	if err := l.zip.add("_journal/summaries/1.json", l.summaries); err != nil {
+		return err
+	}
+	if err := l.zip.add("summaries.json", l.summaries); err != nil {
+		return err
+	}
+	results := evalResults{TotalSamples: l.planned, CompletedSamples: l.samples - l.failed, Scores: []evalScore{}}
+	for _, name := range scoreNames[l.task] {
+		if x := l.means[name]; x != nil {
+			results.Scores = append(results.Scores, evalScore{name, name, x.n, l.planned - x.n, empty{}, map[string]evalMetric{"mean": {"mean", x.sum / float64(x.n), empty{}}}})
+		}
+	}
+	status := "success"
+	if l.samples < l.planned {
+		status = "cancelled"
+	}
+	header := evalHeader{
+		Version: logVersion, Status: status, Eval: l.spec(m), Plan: newPlan(), Results: results,
+		Stats: evalStats{stamp(l.created), stamp(l.created.Add(time.Duration(l.seconds * float64(time.Second)))), l.usage.by(l.model), empty{}, []string{}},
+		Tags:  []string{}, Metadata: empty{},
+	}
+	if err := l.zip.add("header.json", header); err != nil {
+		return err
+	}
+	return l.zip.to.Close()
+}
+
+func (l *evalLog) spec(m *record.Manifest) evalSpec {
+	config := map[string]any{}
+	return evalSpec{
+		EvalID: l.id, RunID: l.id[:12], Created: stamp(l.created), Task: "spatialstale-" + l.task, TaskID: l.id,
+		Dataset: evalDataset{"SpatialSTALE", "seeds", len(l.ids), l.ids, false}, Model: l.model,
+		Config: evalConfig{l.epochs}, Packages: map[string]string{"spatialstale": m.Program},
+		TaskVersion: 0, TaskAttribs: config, TaskArgs: config, TaskArgsPassed: config, ModelGenerateConfig: config, ModelArgs: config,
+		Metadata: map[string]any{"study": m.Study, "prompts": m.Prompts},
+	}
+}
+
+// stamp writes a time as Inspect does, with its offset.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000-07:00") }
