@@ -92,7 +92,9 @@ func verifySums(dir string) error {
 	}
 	listed := map[string]bool{SumsName: true}
 	for i, line := range strings.Split(strings.TrimSuffix(string(list), "\n"), "\n") {
-		want, name, ok := strings.Cut(line, "  ")
+		want, name, ok := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
+		name = strings.TrimLeft(name, " *") // " NAME" or "*NAME", as sha256sum writes it
+		want = strings.ToLower(want)
 		if !ok || len(want) != 2*sha256.Size || !filepath.IsLocal(name) {
 			return fmt.Errorf("%s: line %d is no checksum and file", filepath.Join(dir, SumsName), i+1)
 		}
@@ -150,7 +152,7 @@ type pictureRow struct {
 // image holds pictures. It must then be told of every other column as well.
 const observationFeatures = `{"info": {"features": {
   "image": {"_type": "Image"},
-  "seed": {"dtype": "int32", "_type": "Value"},
+  "seed": {"dtype": "int64", "_type": "Value"},
   "regime": {"dtype": "string", "_type": "Value"},
   "window": {"dtype": "int32", "_type": "Value"},
   "step": {"dtype": "int32", "_type": "Value"},
@@ -163,7 +165,7 @@ const observationFeatures = `{"info": {"features": {
 
 type observationRow struct {
 	Image  *pictureRow `parquet:"image,optional"`
-	Seed   int32       `parquet:"seed"`
+	Seed   int64       `parquet:"seed"`
 	Regime string      `parquet:"regime,dict"`
 	Window int32       `parquet:"window"`
 	Step   int32       `parquet:"step"`
@@ -190,7 +192,7 @@ type entryLine struct {
 }
 
 type labelledEntryRow struct {
-	Seed     int32    `parquet:"seed"`
+	Seed     int64    `parquet:"seed"`
 	Size     string   `parquet:"size,dict"`
 	Regime   string   `parquet:"regime,dict"`
 	Window   int32    `parquet:"window"`
@@ -355,7 +357,7 @@ func (w *datasetWriter) window(in *record.Instance, index int, win *datasetWindo
 		return err
 	}
 	return w.observations.add(observationRow{
-		Image: &pictureRow{png, name}, Seed: int32(o.Seed), Regime: o.Regime, Window: int32(index), Step: int32(o.Step),
+		Image: &pictureRow{png, name}, Seed: int64(o.Seed), Regime: o.Regime, Window: int32(index), Step: int32(o.Step),
 		Rows: o.Rows, Agent: newPosition(o.Agent), Goal: newPosition(o.Goal), Text: o.Text, Stale: o.Stale,
 	})
 }
@@ -369,7 +371,7 @@ func (w *datasetWriter) entry(e *entryLine) error {
 		return err
 	}
 	return w.entries.add(labelledEntryRow{
-		Seed: int32(e.Seed), Size: e.Size, Regime: e.Regime, Window: int32(e.Window), Step: int32(e.Step), MemoryID: e.MemoryID,
+		Seed: int64(e.Seed), Size: e.Size, Regime: e.Regime, Window: int32(e.Window), Step: int32(e.Step), MemoryID: e.MemoryID,
 		Pos: newPosition(e.Pos), Claim: e.Claim, Text: e.Text, Visited: e.Visited, Truth: e.Truth,
 	})
 }

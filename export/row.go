@@ -37,7 +37,7 @@ type entryRow struct {
 }
 
 type instanceRow struct {
-	Seed      int32      `parquet:"seed"`
+	Seed      int64      `parquet:"seed"`
 	Regime    string     `parquet:"regime,dict"`
 	Rows      []string   `parquet:"rows,list"`
 	RowsAfter []string   `parquet:"rows_after,list"`
@@ -46,7 +46,7 @@ type instanceRow struct {
 }
 
 func newInstanceRow(in *record.Instance) instanceRow {
-	row := instanceRow{Seed: int32(in.Seed), Regime: in.Regime, Rows: readableAll(in.Rows), RowsAfter: readableAll(in.RowsAfter)}
+	row := instanceRow{Seed: int64(in.Seed), Regime: in.Regime, Rows: readableAll(in.Rows), RowsAfter: readableAll(in.RowsAfter)}
 	for i := range in.Events {
 		e := &in.Events[i]
 		row.Events = append(row.Events, eventRow{int32(e.Step), newFlips(e.Flips)})
@@ -70,7 +70,7 @@ type trialRow struct {
 	Model        string    `parquet:"model,dict"`
 	Modality     string    `parquet:"modality,dict"`
 	Regime       string    `parquet:"regime,dict"`
-	Seed         int32     `parquet:"seed"`
+	Seed         int64     `parquet:"seed"`
 	Strategy     string    `parquet:"strategy,dict"`
 	Batch        int32     `parquet:"batch"`
 	Framing      string    `parquet:"framing,dict"`
@@ -96,7 +96,7 @@ type trialRow struct {
 
 func newTrialRow(t *record.Trial) trialRow {
 	row := trialRow{
-		Trial: readable(t.Key), Task: t.Task, Model: readable(t.Model), Modality: t.Modality, Regime: t.Regime, Seed: int32(t.Seed),
+		Trial: readable(t.Key), Task: t.Task, Model: readable(t.Model), Modality: t.Modality, Regime: t.Regime, Seed: int64(t.Seed),
 		Strategy: readable(t.Strategy), Batch: int32(t.Batch), Framing: readable(t.Framing), Episode: int32(t.Episode),
 		Outcome: t.Outcome, Reward: small(t.Reward()),
 		TP: int32(t.Counts.TP), FP: int32(t.Counts.FP), FN: int32(t.Counts.FN), TN: int32(t.Counts.TN), Unanswered: int32(t.Counts.Unanswered),

@@ -64,11 +64,11 @@ type request struct {
 }
 
 type resetRequest struct {
-	Seed int `json:"seed"`
+	Seed *int `json:"seed"`
 }
 
 type stepRequest struct {
-	Action int `json:"action"`
+	Action *int `json:"action"`
 }
 
 type renderRequest struct {
@@ -219,7 +219,10 @@ func (s *session) handle(line []byte) (any, error) {
 }
 
 func (s *session) reset(q *resetRequest) (*observation, error) {
-	p, err := s.place(q.Seed)
+	if q.Seed == nil {
+		return nil, errors.New("reset wants a seed")
+	}
+	p, err := s.place(*q.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -239,11 +242,13 @@ func (s *session) step(q *stepRequest) (*observation, error) {
 		return nil, errors.New("step before reset")
 	case s.one.over:
 		return nil, errors.New("step after the episode has ended; reset first")
-	case q.Action < 0 || q.Action >= len(actions):
-		return nil, fmt.Errorf("action %d: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP", q.Action)
+	case q.Action == nil:
+		return nil, errors.New("step wants an action")
+	case *q.Action < 0 || *q.Action >= len(actions):
+		return nil, fmt.Errorf("action %d: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP", *q.Action)
 	}
 	e := s.one
-	outcome := e.walk.Move(actions[q.Action])
+	outcome := e.walk.Move(actions[*q.Action])
 	var applied, dropped []record.Flip
 	if outcome == lake.Ongoing {
 		applied, dropped = e.walk.Change()

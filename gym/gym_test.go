@@ -50,6 +50,7 @@ func TestRefusals(t *testing.T) {
 		{`{"step":{"action":1}}`, "step before reset"},
 		{`{"render":{"mode":"text"}}`, "render before reset"},
 		{`{"step_many":{"actions":""}}`, "step_many before reset_many"},
+		{`{"reset":{}}`, "reset wants a seed"},
 		{`{"reset":{"seed":-1}}`, "must not be negative"},
 		{`{"reset":{"seed":1},"step":{"action":1}}`, "a request is one of"},
 		{`{}`, "a request is one of"},
@@ -92,7 +93,7 @@ func TestManyAgreesWithOne(t *testing.T) {
 		grid := slices.Clone(places.Grid)
 		for i, seed := range seeds {
 			alone[i] = newSession(regime)
-			o, err := alone[i].reset(&resetRequest{seed})
+			o, err := alone[i].reset(&resetRequest{new(seed)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,13 +119,13 @@ func TestManyAgreesWithOne(t *testing.T) {
 			for i := range seeds {
 				var o *observation
 				if over[i] {
-					o, err = alone[i].reset(&resetRequest{seeds[i]})
+					o, err = alone[i].reset(&resetRequest{new(seeds[i])})
 					begun, err2 := many.askPlaces(&placesRequest{seeds[i : i+1]})
 					if err != nil || err2 != nil {
 						t.Fatal(err, err2)
 					}
 					copy(grid[i*cells:], begun.Grid)
-				} else if o, err = alone[i].step(&stepRequest{int(q.Actions[i])}); err != nil {
+				} else if o, err = alone[i].step(&stepRequest{new(int(q.Actions[i]))}); err != nil {
 					t.Fatal(err)
 				}
 				over[i] = o.Terminated || o.Truncated
@@ -152,12 +153,12 @@ func TestManyAgreesWithOne(t *testing.T) {
 // its end.
 func TestEnds(t *testing.T) {
 	s := newSession(instance.L1)
-	if _, err := s.reset(&resetRequest{1734}); err != nil {
+	if _, err := s.reset(&resetRequest{new(1734)}); err != nil {
 		t.Fatal(err)
 	}
 	var last *observation
 	for i := range 50 { // LEFT stays at the start
-		o, err := s.step(&stepRequest{0})
+		o, err := s.step(&stepRequest{new(0)})
 		if err != nil || o.Agent != (record.Pos{}) || (o.Truncated != (i == 49)) || o.Terminated {
 			t.Fatalf("step %d: %+v, %v", i+1, o, err)
 		}
@@ -166,7 +167,7 @@ func TestEnds(t *testing.T) {
 	if last.Outcome != "timeout" || last.Reward != 0 || last.Moves != 50 {
 		t.Errorf("%+v", last)
 	}
-	if _, err := s.step(&stepRequest{0}); err == nil {
+	if _, err := s.step(&stepRequest{new(0)}); err == nil {
 		t.Error("a step after the end")
 	}
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/record"
@@ -29,8 +30,8 @@ func Read(rec []record.MemoryEntry, g *lake.Grid) ([]Entry, error) {
 			return nil, fmt.Errorf("memory: entry %d is at %v; entries stand row by row, and this is %v's place", i, m.Pos, p)
 		case e.Claim != want:
 			return nil, fmt.Errorf("memory: the entry at %v claims %q of a cell that was %s: it must have been true when it was taken", p, m.Claim, e.Type)
-		case m.ID == "" || known[m.ID] || strings.ContainsAny(m.ID, "[]\n"):
-			return nil, fmt.Errorf("memory: the entry at %v has the id %q; ids are there, differ, and have no brackets", p, m.ID)
+		case m.ID == "" || known[m.ID] || strings.ContainsAny(m.ID, "[]") || strings.ContainsFunc(m.ID, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return nil, fmt.Errorf("memory: the entry at %v has the id %q; ids are there, differ, can be printed and have no brackets", p, m.ID)
 		case strings.TrimSpace(m.Text) == "" || strings.ContainsAny(m.Text, "\r\n"):
 			return nil, fmt.Errorf("memory: the entry at %v has no text, or one of several lines", p)
 		}

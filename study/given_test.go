@@ -144,13 +144,13 @@ func TestTakeRefuses(t *testing.T) {
 			m[i].Claim = "SAFE"
 			return all
 		},
-		"entries for a lake of 64 cells":     func(all []record.Instance) []record.Instance { all[0].Memory = all[0].Memory[1:]; return all },
-		"is at [0 1]; entries stand row by":  func(all []record.Instance) []record.Instance { all[0].Memory[0].Pos = record.Pos{0, 1}; return all },
-		"ids are there, differ":              func(all []record.Instance) []record.Instance { all[0].Memory[3].ID = "mem_002"; return all },
-		"one of several lines":               func(all []record.Instance) []record.Instance { all[0].Memory[3].Text = "a\nb"; return all },
-		"the memory differs between regimes": func(all []record.Instance) []record.Instance { all[1].Memory[3].Text = "other"; return all },
-		"it has events; only L3 has":         func(all []record.Instance) []record.Instance { all[0].Events = all[2].Events; return all },
-		"it has no event":                    func(all []record.Instance) []record.Instance { all[2].Events = nil; return all },
+		"entries for a lake of 64 cells":        func(all []record.Instance) []record.Instance { all[0].Memory = all[0].Memory[1:]; return all },
+		"is at [0 1]; entries stand row by":     func(all []record.Instance) []record.Instance { all[0].Memory[0].Pos = record.Pos{0, 1}; return all },
+		"ids are there, differ, can be printed": func(all []record.Instance) []record.Instance { all[0].Memory[3].ID = "mem_002"; return all },
+		"one of several lines":                  func(all []record.Instance) []record.Instance { all[0].Memory[3].Text = "a\nb"; return all },
+		"the memory differs between regimes":    func(all []record.Instance) []record.Instance { all[1].Memory[3].Text = "other"; return all },
+		"it has events; only L3 has":            func(all []record.Instance) []record.Instance { all[0].Events = all[2].Events; return all },
+		"it has no event":                       func(all []record.Instance) []record.Instance { all[2].Events = nil; return all },
 		"ascending order": func(all []record.Instance) []record.Instance {
 			all[2].Events[1].Step = all[2].Events[0].Step
 			return all

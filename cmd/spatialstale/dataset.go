@@ -53,7 +53,11 @@ func takeDataset(s *study.Study, dir string, chosen *studyFlags) error {
 			}
 			seeds[in.Seed] = true
 		}
-		if keeps(chosen.Seed, in.Seed) && keeps(chosen.Size, study.Size{Rows: len(in.Rows), Cols: len(in.Rows[0])}) &&
+		var size study.Size // an instance without rows is refused below
+		if len(in.Rows) > 0 {
+			size = study.Size{Rows: len(in.Rows), Cols: len(in.Rows[0])}
+		}
+		if keeps(chosen.Seed, in.Seed) && (len(in.Rows) == 0 || keeps(chosen.Size, size)) &&
 			(len(chosen.Regime) == 0 || keeps(s.Regimes, instance.Regime(in.Regime))) {
 			some = append(some, in)
 		}

@@ -19,8 +19,7 @@ REGIMES = ("L1", "L2", "L3")
 def register() -> None:
     """Registers SpatialStale-L1-v0, -L2-v0 and -L3-v0 with Gymnasium.
 
-    Importing this package does it, and so does Gymnasium where the package is
-    installed; a second time changes nothing.
+    Importing this package does it; a second time changes nothing.
     """
     from gymnasium.envs.registration import registry
     from gymnasium.envs.registration import register as add

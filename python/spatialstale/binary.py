@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import weakref
 from typing import Any
 
 PROTOCOL = 1
@@ -43,9 +44,12 @@ class Session:
         # What the program says when it fails goes to a file: a pipe that
         # nobody reads would fill.
         self._complaints = tempfile.TemporaryFile()
+        # A session of its own keeps an interrupt at the terminal to us.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, start_new_session=True
         )
+        self._asked = False
+        self._end = weakref.finalize(self, _end, self._process, self._complaints)
         try:
             self.hello = self._read()
             if self.hello["protocol"] != PROTOCOL:
@@ -63,12 +67,17 @@ class Session:
         nothing."""
         if self._process is None:
             raise RuntimeError("the environment is closed")
+        if self._asked:
+            self.close()
+            raise RuntimeError("the environment was interrupted in the middle of an answer; make it anew")
+        self._asked = True
         try:
             self._process.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # what it said is read below
         answer = self._read()
+        self._asked = False
         if "error" in answer:
             raise ValueError(answer["error"])
         return answer
@@ -84,20 +93,25 @@ class Session:
 
     def close(self) -> None:
         """Ends the program. A second time does nothing."""
-        if self._process is None:
-            return
-        process, self._process = self._process, None
-        for pipe in (process.stdin, process.stdout):
-            try:
-                pipe.close()
-            except BrokenPipeError:
-                pass
+        self._process = None
+        self._end()
+
+
+def _end(process: subprocess.Popen, complaints: Any) -> None:
+    """Ends a program, also one whose environment was dropped without close."""
+    for pipe in (process.stdin, process.stdout):
         try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._complaints.close()
+            pipe.close()
+        except BrokenPipeError:
+            pass
+    try:
+        # It ends when its input does. A process that was forked meanwhile may
+        # hold that open; there is nothing to wait for then.
+        process.wait(timeout=0.2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    complaints.close()
 
 
 def arguments(regime: str, size: tuple[int, int], hole_fraction: float, strict_schedule: bool) -> list[str]:

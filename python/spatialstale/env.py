@@ -67,6 +67,8 @@ class SpatialStaleEnv(gymnasium.Env):
             raise ValueError(f"render mode {render_mode!r}: there are {self.metadata['render_modes']}")
         self.render_mode = render_mode
         self._truth = truth
+        if seeds is not None:
+            seeds = [int(s) for s in seeds]
         self._session = Session(binary, arguments(regime, size, hole_fraction, strict_schedule))
         hello = self._session.hello
         self._seeds = list(hello["seeds"] if seeds is None else seeds)

@@ -48,6 +48,8 @@ class SpatialStaleVectorEnv(VectorEnv):
         if num_envs < 1:
             raise ValueError(f"num_envs {num_envs}: at least one is needed")
         self.num_envs, self.render_mode, self._copy = num_envs, None, copy
+        if seeds is not None:
+            seeds = [int(s) for s in seeds]
         self._session = Session(binary, arguments(regime, size, hole_fraction, strict_schedule))
         hello = self._session.hello
         rows, cols, self._budget = hello["rows"], hello["cols"], hello["budget"]

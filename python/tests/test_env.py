@@ -1,6 +1,7 @@
 """The environments, against Gymnasium's own checks and against the episodes of
 the program's own runs."""
 
+import gc
 import json
 import os
 import subprocess
@@ -203,6 +204,16 @@ def test_the_program_dies():
         for _ in range(3):
             env.step(0)
     env.close()
+
+
+def test_a_dropped_environment_ends_its_program():
+    env = SpatialStaleEnv("L1")
+    process = env._session._process
+    del env
+    gc.collect()
+    assert process.poll() is not None
+    with pytest.raises(TypeError):
+        SpatialStaleEnv("L1", seeds=5)
 
 
 def test_nothing_is_left_behind():
