@@ -161,10 +161,10 @@ func signed(s string, x float64) string {
 // forestBar draws a difference and its interval on an axis from -reach to
 // reach.
 func forestBar(difference, interval *analysis.Cell, reach float64) template.HTML {
-	const width, middle = 84.0, 42.0
-	x := func(v float64) float64 { return middle + v/reach*(middle-6) }
+	const width, margin = 200.0, 6.0
+	x := func(v float64) float64 { return width/2 + v/reach*(width/2-margin) }
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="forest" viewBox="0 0 %.0f 18" width="%.0f" height="18" aria-hidden="true"><path class="zero" d="M%.0f 0V18"/>`, width, width, middle)
+	fmt.Fprintf(&b, `<svg class="forest" viewBox="0 0 %.0f 18" preserveAspectRatio="none" aria-hidden="true"><path class="zero" d="M%.0f 0V18"/>`, width, width/2)
 	side := "even"
 	switch {
 	case *difference.Value < 0:
@@ -175,6 +175,7 @@ func forestBar(difference, interval *analysis.Cell, reach float64) template.HTML
 	if interval.Low != nil && interval.High != nil {
 		fmt.Fprintf(&b, `<path class="span %s" d="M%.1f 9H%.1f"/>`, side, x(*interval.Low), x(*interval.High))
 	}
-	fmt.Fprintf(&b, `<circle class="%s" cx="%.1f" cy="9" r="3.5"/></svg>`, side, x(*difference.Value))
+	// A line without length: it is drawn as a dot however the drawing is stretched.
+	fmt.Fprintf(&b, `<path class="dot %s" d="M%.1f 9h0"/></svg>`, side, x(*difference.Value))
 	return template.HTML(b.String())
 }

@@ -35,6 +35,13 @@ func (v *invented) page(tb testing.TB, words func(slot string) string) *Page {
 	sent := SentPrompt{About: "an audit", Trial: "t", Slot: "window0/batch0", Reply: words("sent"),
 		Parts: []record.Part{{Kind: record.PartText, Data: []byte("Is it <stale>?")}, {Kind: record.PartPNG, Data: []byte("png")}}}
 	p.Runs = []PageRun{{Name: "some-run", Manifest: manifest, Prompts: map[string]string{"audit.txt": "Audit & answer."}, Sent: []SentPrompt{sent}}}
+	for _, f := range v.collect(tb).Figures() {
+		one := PageFigure{Figure: &f}
+		if len(f.Panels) > 0 {
+			one.Light, one.Dark = []byte("<svg>light</svg>"), []byte("<svg>dark</svg>")
+		}
+		p.Figures = append(p.Figures, one)
+	}
 	byKey := map[string]*record.Trial{}
 	for i := range v.plan {
 		p.Trials.Expect("some-run", &v.plan[i])
@@ -130,7 +137,8 @@ func TestPageStandsAlone(t *testing.T) {
 					case a.Key == "style", strings.HasPrefix(a.Key, "on"):
 						t.Errorf("<%s %s=%q>: the policy forbids it", n.Data, a.Key, a.Val)
 					case a.Key == "src", a.Key == "srcset":
-						if !strings.HasPrefix(a.Val, "data:image/") {
+						kind, encoded, _ := strings.Cut(a.Val, ";base64,")
+						if _, err := base64.StdEncoding.DecodeString(encoded); err != nil || !strings.HasPrefix(kind, "data:image/") {
 							t.Errorf("<%s> loads %q", n.Data, a.Val)
 						}
 					case a.Key == "href":
@@ -288,6 +296,23 @@ func TestRowsLeadToTheirTrials(t *testing.T) {
 	if followed == 0 {
 		t.Error("no row was followed")
 	}
+	contrasts := tableByID(p.Tables, "contrasts")
+	for r, row := range contrasts.Rows {
+		var led []string
+		for _, l := range x.links(contrasts, row) {
+			at := slices.IndexFunc(x.groups, func(g *trialGroup) bool { return "#"+x.ids[g] == l.To })
+			if at < 0 || x.groups[at].task != record.Navigate || x.groups[at].regime != row[columnByKey(contrasts, "regime")].Label {
+				t.Fatalf("contrast %d leads to %s", r, l.To)
+			}
+			led = append(led, x.groups[at].strategy)
+		}
+		want := strings.Split(row[columnByKey(contrasts, "contrast")].Label, " minus ")
+		slices.Sort(led)
+		slices.Sort(want)
+		if !slices.Equal(led, want) {
+			t.Errorf("contrast %d leads to %v, want %v", r, led, want)
+		}
+	}
 }
 
 // The lists hold every trial once, and link what is embedded.
@@ -361,6 +386,7 @@ func TestPageGolden(t *testing.T) {
 	v := &invented{models: []inventedModel{controls[0], gpt4o}, seeds: 1, episodes: 2, modalities: []string{record.Text}}
 	p := v.make().page(t, quiet)
 	p.Tables = only(p.Tables, "regimes", "detection", "navigation-text", "navigation-vision")
+	p.Figures = p.Figures[:3]
 	page := htmlOf(t, p)
 	for _, own := range []string{pageCSS, pageJS} {
 		page = bytes.Replace(page, []byte(own), []byte("…"), 1)

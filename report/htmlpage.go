@@ -50,7 +50,8 @@ type htmlFigure struct {
 	Warnings, Notes         []string
 	Need                    string
 	Controls                bool
-	Light, Dark             template.URL
+	Light                   template.URL
+	Dark                    template.Srcset
 }
 
 type htmlReplayGroup struct {
@@ -247,15 +248,15 @@ func htmlFigureOf(f *PageFigure) htmlFigure {
 		out.Need = clean(f.Need)
 		return out
 	}
-	out.Light, out.Dark = svgURL(f.Light), svgURL(f.Dark)
+	out.Light, out.Dark = template.URL(svgURL(f.Light)), template.Srcset(svgURL(f.Dark))
 	return out
 }
 
-func svgURL(svg []byte) template.URL {
+func svgURL(svg []byte) string {
 	if svg == nil {
 		return ""
 	}
-	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg))
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)
 }
 
 // replays lists the replays that the page holds.

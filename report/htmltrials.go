@@ -44,17 +44,20 @@ var trialColumns = map[string]func(g *trialGroup, value string) bool{
 	"modality": func(g *trialGroup, v string) bool { return g.modality == v },
 	"strategy": func(g *trialGroup, v string) bool { return g.strategy == v },
 	"detector": func(g *trialGroup, v string) bool { return g.task == record.Detect && g.strategy == v },
-	"batch":    func(g *trialGroup, v string) bool { return strconv.Itoa(g.batch) == v },
+	"contrast": func(g *trialGroup, v string) bool { return slices.Contains(strings.Split(v, " minus "), g.strategy) },
+	"batch":    func(g *trialGroup, v string) bool { return g.batch == 0 || strconv.Itoa(g.batch) == v }, // 0: not audited in batches
 	"framing":  func(g *trialGroup, v string) bool { return g.framing == v },
 	"grid":     func(g *trialGroup, v string) bool { return fmt.Sprintf("%dx%d", g.rows, g.cols) == v },
 	"regime":   func(g *trialGroup, v string) bool { return slices.Contains(strings.Split(v, "+"), g.regime) },
 }
 
-// links returns where the trials behind a row are listed: one link for each
-// task, to the setting's own list where there is only one.
+// links returns where the trials behind a row are listed: each setting's own
+// list where there are one or two, or else all lists of the model and task.
 func (x *trialIndex) links(t *analysis.Table, row []analysis.Cell) []htmlLink {
 	asked := false
-	walks := columnByKey(t, "strategy") >= 0 && columnByKey(t, "f1") < 0 // of episodes alone
+	// Rows of strategies, or of two of them, are of episodes alone, unless scores
+	// of detections stand beside them.
+	walks := columnByKey(t, "contrast") >= 0 || columnByKey(t, "strategy") >= 0 && columnByKey(t, "f1") < 0
 	var of []*trialGroup
 	for _, g := range x.groups {
 		fits := !walks || g.task == record.Navigate
@@ -83,20 +86,23 @@ func (x *trialIndex) links(t *analysis.Table, row []analysis.Cell) []htmlLink {
 				n += g.ended()
 			}
 		}
-		if len(here) == 0 {
+		if len(here) > 2 {
+			links = append(links, linkTo(x.models[taskModel{task, here[0].model}], task, n))
 			continue
 		}
-		to := x.ids[here[0]]
-		if len(here) > 1 {
-			to = x.models[taskModel{task, here[0].model}]
+		for _, g := range here {
+			links = append(links, linkTo(x.ids[g], task, g.ended()))
 		}
-		what := counted(n, "audit")
-		if task == record.Navigate {
-			what = counted(n, "walk")
-		}
-		links = append(links, htmlLink{To: "#" + to, Text: thousands(n), Label: what + " behind this row"})
 	}
 	return links
+}
+
+func linkTo(id, task string, n int) htmlLink {
+	what := counted(n, "audit")
+	if task == record.Navigate {
+		what = counted(n, "walk")
+	}
+	return htmlLink{To: "#" + id, Text: thousands(n), Label: what + " behind this row"}
 }
 
 // A htmlTask is all lists of one task.

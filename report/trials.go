@@ -137,7 +137,8 @@ func (t *Trials) groups() []*trialGroup {
 
 // A places remembers in which order names came.
 type places struct {
-	runs, tasks, models, modalities, regimes, strategies, framings []string
+	runs, tasks, models, modalities, regimes, framings []string
+	strategies                                         []string // with their task: detectors come in an order of their own
 }
 
 func (p *places) add(s trialSetting) {
@@ -146,7 +147,7 @@ func (p *places) add(s trialSetting) {
 		name string
 	}{
 		{&p.runs, s.run}, {&p.tasks, s.task}, {&p.models, s.model}, {&p.modalities, s.modality},
-		{&p.regimes, s.regime}, {&p.strategies, s.strategy}, {&p.framings, s.framing},
+		{&p.regimes, s.regime}, {&p.strategies, s.task + " " + s.strategy}, {&p.framings, s.framing},
 	} {
 		if !slices.Contains(*one.list, one.name) {
 			*one.list = append(*one.list, one.name)
@@ -159,6 +160,6 @@ func (p *places) compare(a, b trialSetting) int {
 	return cmp.Or(
 		by(p.tasks, a.task, b.task), by(p.models, a.model, b.model), by(p.modalities, a.modality, b.modality),
 		cmp.Compare(a.rows*a.cols, b.rows*b.cols), cmp.Compare(a.rows, b.rows),
-		strings.Compare(a.regime, b.regime), by(p.strategies, a.strategy, b.strategy),
+		strings.Compare(a.regime, b.regime), by(p.strategies, a.task+" "+a.strategy, b.task+" "+b.strategy),
 		cmp.Compare(a.batch, b.batch), by(p.framings, a.framing, b.framing), by(p.runs, a.run, b.run))
 }
