@@ -120,10 +120,10 @@ func sampleID(s *record.Spec) string {
 // writeLogs writes the samples of all logs and then what stands around them.
 func writeLogs(run InspectSource, logs []*evalLog, out *output) error {
 	m := run.Manifest()
-	byKey := map[logKey]*evalLog{}
+	byKey, shared := map[logKey]*evalLog{}, &press{}
 	for _, l := range logs {
 		byKey[l.logKey] = l
-		l.zip = &evalZip{to: newZip(out.writers[l.name])}
+		l.zip = newZip(out.writers[l.name], shared)
 		if err := l.zip.add("_journal/start.json", journalStart{logVersion, l.spec(&m), newPlan()}); err != nil {
 			return err
 		}

@@ -125,3 +125,57 @@ func TestInspectReads(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// A change of the lake is told before the audit that sees it, and once; the
+// sample begins with the first call and ends with the last.
+func TestInspectOrder(t *testing.T) {
+	run := newInspectRun()
+	trial := run.trials[1] // its lake changes before step 6, which an audit precedes
+	calls := []*record.Call{}
+	for _, slot := range []string{"window0/batch0", "step1", "step2", "step3", "step4", "step5", "window1/batch0", "window1/batch1", "step6"} {
+		calls = append(calls, &record.Call{Trial: trial.Key, Slot: slot, Reply: slot, Prompt: []record.Part{{Kind: record.PartText, Data: []byte("of " + slot)}}})
+	}
+	s := newSampleOf(&evalLog{logKey: logKey{trial.Task, trial.Model}}, trial, calls, nil)
+	var told []string
+	for _, e := range s.Events {
+		switch e := e.(type) {
+		case spanBegin:
+			told = append(told, e.Name)
+		case modelEvent:
+			told = append(told, "call")
+		case infoEvent:
+			if data := e.Data.(map[string]any); data["lake changes"] != nil {
+				told = append(told, "change")
+			} else if data["kept out of the memory view"] != nil {
+				told = append(told, "kept out")
+			}
+		}
+	}
+	want := strings.Fields("window0 call step1 call step2 call step3 call step4 call step5 call window1 change call call step6")
+	want = append(want, "kept out", "call")
+	if d := cmp.Diff(want, told); d != "" {
+		t.Error(d)
+	}
+	if got := *s.Input.([]chatMessage)[0].Content.([]content)[0].Text; got != "of window0/batch0" {
+		t.Errorf("the input is the prompt %s", got)
+	}
+	if s.Output.Completion != "step6" {
+		t.Errorf("the output is that of %s", s.Output.Completion)
+	}
+}
+
+// Contents have the fields of their kind, also when a text is empty.
+func TestInspectContents(t *testing.T) {
+	for _, c := range []struct {
+		is   content
+		want string
+	}{
+		{textContent(""), `{"type":"text","text":""}`},
+		{reasoningContent(""), `{"type":"reasoning","reasoning":""}`},
+		{content{Type: "image", Image: "attachment://0f", Detail: "auto"}, `{"type":"image","image":"attachment://0f","detail":"auto"}`},
+	} {
+		if got, err := json.Marshal(c.is); err != nil || string(got) != c.want {
+			t.Errorf("%s, %v; want %s", got, err, c.want)
+		}
+	}
+}

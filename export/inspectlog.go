@@ -1,7 +1,5 @@
 package export
 
-import "encoding/json"
-
 // The parts of Inspect's log format that we write (schema version 2), with every
 // field that its viewer's schema requires.
 
@@ -164,34 +162,18 @@ type chatMessage struct {
 	Model   string `json:"model,omitempty"`
 }
 
+// A content is a text, a reasoning or an image. Its text is a pointer so that an
+// empty one is written: a MarshalJSON would have the encoder go over all again.
 type content struct {
-	Type      string `json:"type"`
-	Text      string `json:"text,omitempty"`
-	Reasoning string `json:"reasoning,omitempty"`
-	Image     string `json:"image,omitempty"`
-	Detail    string `json:"detail,omitempty"`
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Reasoning *string `json:"reasoning,omitempty"`
+	Image     string  `json:"image,omitempty"`
+	Detail    string  `json:"detail,omitempty"`
 }
 
-// MarshalJSON keeps a text that is empty.
-func (c content) MarshalJSON() ([]byte, error) {
-	switch c.Type {
-	case "text":
-		return json.Marshal(struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}{c.Type, c.Text})
-	case "reasoning":
-		return json.Marshal(struct {
-			Type      string `json:"type"`
-			Reasoning string `json:"reasoning"`
-		}{c.Type, c.Reasoning})
-	}
-	return json.Marshal(struct {
-		Type   string `json:"type"`
-		Image  string `json:"image"`
-		Detail string `json:"detail"`
-	}{c.Type, c.Image, c.Detail})
-}
+func textContent(s string) content      { return content{Type: "text", Text: &s} }
+func reasoningContent(s string) content { return content{Type: "reasoning", Reasoning: &s} }
 
 type modelOutput struct {
 	Model      string   `json:"model"`

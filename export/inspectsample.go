@@ -144,6 +144,7 @@ type sampleBuilder struct {
 	clock  time.Duration
 	span   string
 	events int
+	told   int // the last step whose changes were told
 }
 
 // tell goes through the calls in the order in which the trial made them, and
@@ -161,9 +162,9 @@ func (b *sampleBuilder) tell(calls []*record.Call) {
 			b.open(part)
 			b.before(part)
 		}
-		b.sample.Messages = append(b.sample.Messages, b.prompt(c, i), b.answer(c, i))
-		out := b.output(c, i)
-		b.add(modelEvent{b.head("model"), b.model, []chatMessage{b.prompt(c, i)}, []any{}, "none", empty{}, out, c.Latency.Seconds()})
+		prompt, out := b.prompt(c, i), b.output(c, i)
+		b.sample.Messages = append(b.sample.Messages, prompt, out.Choices[0].Message)
+		b.add(modelEvent{b.head("model"), b.model, []chatMessage{prompt}, []any{}, "none", empty{}, out, c.Latency.Seconds()})
 		b.clock += c.Latency
 		b.sample.sum.count(c)
 		b.read(part, c.Slot)
@@ -185,14 +186,26 @@ func (b *sampleBuilder) order(c *record.Call) int {
 	if _, err := fmt.Sscanf(c.Slot, "step%d", &n); err == nil {
 		return 2 * n
 	}
-	if _, err := fmt.Sscanf(c.Slot, "window%d/", &n); err == nil {
-		for i := range b.trial.Windows {
-			if w := &b.trial.Windows[i]; w.Index == n && b.trial.Task == record.Navigate {
-				return 2*(w.Step+1) - 1
-			}
+	part, _, _ := strings.Cut(c.Slot, "/")
+	if w := b.windowOf(part); w != nil {
+		return 2*(w.Step+1) - 1
+	}
+	fmt.Sscanf(part, "window%d", &n)
+	return 2*n - 1
+}
+
+// windowOf returns the window of a span in an episode, nil for none.
+func (b *sampleBuilder) windowOf(part string) *record.Window {
+	var n int
+	if _, err := fmt.Sscanf(part, "window%d", &n); err != nil || b.trial.Task != record.Navigate {
+		return nil
+	}
+	for i := range b.trial.Windows {
+		if w := &b.trial.Windows[i]; w.Index == n {
+			return w
 		}
 	}
-	return 2*n - 1
+	return nil
 }
 
 func (b *sampleBuilder) head(event string) eventHead {
@@ -233,16 +246,20 @@ func (b *sampleBuilder) stepOf(part string) *record.Step {
 	return nil
 }
 
-// before tells what happens before a step's call.
+// before tells what happens before a span's calls. Changes of the lake come
+// before the audit that sees them, though the record has them at the step that
+// follows it.
 func (b *sampleBuilder) before(part string) {
 	s := b.stepOf(part)
-	if s == nil {
-		return
+	after := s
+	if w := b.windowOf(part); w != nil {
+		after = b.stepOf(fmt.Sprintf("step%d", w.Step+1))
 	}
-	if len(s.Event) > 0 || len(s.Dropped) > 0 {
-		b.info(map[string]any{"lake changes": flipsOf(s.Event), "dropped": flipsOf(s.Dropped)})
+	if after != nil && after.T > b.told && len(after.Event)+len(after.Dropped) > 0 {
+		b.info(map[string]any{"lake changes": flipsOf(after.Event), "dropped": flipsOf(after.Dropped)})
+		b.told = after.T
 	}
-	if len(s.Removed) > 0 {
+	if s != nil && len(s.Removed) > 0 {
 		b.info(map[string]any{"kept out of the memory view": s.Removed})
 	}
 }
@@ -280,14 +297,16 @@ func (b *sampleBuilder) prompt(c *record.Call, i int) chatMessage {
 		p := &c.Prompt[k]
 		if p.Kind != record.PartPNG {
 			if n := len(parts); n > 0 && parts[n-1].Type == "text" {
-				parts[n-1].Text += readable(string(p.Data))
+				*parts[n-1].Text += readable(string(p.Data))
 			} else {
-				parts = append(parts, content{Type: "text", Text: readable(string(p.Data))})
+				parts = append(parts, textContent(readable(string(p.Data))))
 			}
 			continue
 		}
 		sum := hex.EncodeToString(p.Sum[:16])
-		b.sample.Attachments[sum] = "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.Data)
+		if _, ok := b.sample.Attachments[sum]; !ok {
+			b.sample.Attachments[sum] = "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.Data)
+		}
 		parts = append(parts, content{Type: "image", Image: "attachment://" + sum, Detail: "auto"})
 	}
 	return chatMessage{ID: fmt.Sprintf("%s-%d-user", b.trial.Key, i), Role: "user", Content: parts, Source: "input"}
@@ -296,7 +315,7 @@ func (b *sampleBuilder) prompt(c *record.Call, i int) chatMessage {
 func (b *sampleBuilder) answer(c *record.Call, i int) chatMessage {
 	m := chatMessage{ID: fmt.Sprintf("%s-%d-assistant", b.trial.Key, i), Role: "assistant", Content: readable(c.Reply), Source: "generate", Model: b.model}
 	if c.Reasoning != "" {
-		m.Content = []content{{Type: "reasoning", Reasoning: readable(c.Reasoning)}, {Type: "text", Text: readable(c.Reply)}}
+		m.Content = []content{reasoningContent(readable(c.Reasoning)), textContent(readable(c.Reply))}
 	}
 	return m
 }

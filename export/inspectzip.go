@@ -3,23 +3,30 @@ package export
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"encoding/json"
 	"hash/crc32"
 	"io"
+
+	"github.com/klauspost/compress/flate"
 )
 
 // An evalZip writes the files of a log. The viewer reads their sizes from the
 // local headers, so that they must be known before: zip.Writer.Create would put
 // them behind the data.
 type evalZip struct {
-	to    *zip.Writer
+	*press
+	to *zip.Writer
+}
+
+// A press makes a file of a value. The logs of an export share one, as its
+// buffers grow to the size of the largest sample.
+type press struct {
 	plain bytes.Buffer
 	small bytes.Buffer
 	flate *flate.Writer
 }
 
-func newZip(w io.Writer) *zip.Writer { return zip.NewWriter(w) }
+func newZip(w io.Writer, p *press) *evalZip { return &evalZip{p, zip.NewWriter(w)} }
 
 func (z *evalZip) add(name string, v any) error {
 	z.plain.Reset()
