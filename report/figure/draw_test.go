@@ -171,7 +171,7 @@ func TestTicks(t *testing.T) {
 			}
 			at := func(v float64) float64 { return length * (v - a.Min) / (a.Max - a.Min) }
 			between := at(m.Value) - at(marks[i-1].Value)
-			if need := (ticks.width(m.Label) + ticks.width(marks[i-1].Label)) / 2; between < need*0.6 { // the ticks of odd spans come close; see the figures
+			if need := (ticks.width(m.Label) + ticks.width(marks[i-1].Label)) / 2; between < need {
 				t.Fatalf("%s and %s are %.1f apart and %.1f wide", marks[i-1].Label, m.Label, between, need)
 			}
 		}

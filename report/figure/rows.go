@@ -150,6 +150,9 @@ func (c *rowsChart) axis(s *sheet, place func(float64) float64, top, bottom floa
 	s.write(label, s.theme.Ink, (place(c.X.Min)+place(c.X.Max))/2, bottom+tickRoom+label.size, middle, c.X.Label)
 }
 
+// gap is the room between the numbers of an axis, in points.
+const gap = 7.0
+
 // ticksOf returns the numbers that an axis of that length in points has room
 // for.
 func ticksOf(a *analysis.Axis, length float64) []plot.Tick {
@@ -169,7 +172,8 @@ func ticksOf(a *analysis.Axis, length float64) []plot.Tick {
 			for _, t := range out {
 				room = max(room, ticks.width(t.Label))
 			}
-			if len(out) <= mostTicks && float64(len(out)-1)*(room+7) <= length {
+			// Neighbours are a step apart, however much of the axis the ticks span.
+			if apart := length * step * k / (a.Max - a.Min); len(out) <= mostTicks && apart >= room+gap {
 				return out
 			}
 		}
