@@ -166,6 +166,14 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	t.collector.PricedBy(x.prices.Date)
 	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-x.env.stop:
+			t.notice("Stopping: calls under way are waited for, and nothing new begins. Interrupt once more to give them up.")
+		case <-ended:
+		}
+	}()
 	controls, wired := x.flags.concurrency()
 	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
 		Models:      x.models,
@@ -183,6 +191,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 			t.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
 		},
 	})
+	close(ended)
 	stopProgress()
 	closeErr := w.Close()
 	if x.replay != nil && (runErr != nil || closeErr != nil) {

@@ -64,9 +64,8 @@ func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm
 			return nil, usageError{fmt.Errorf("%s: %w", name, err)}
 		}
 	}
-	if p, ok := x.prices.Of(name); ok {
-		m = llm.Budgeted(m, x.purse.For(name, p, s.Detail))
-	}
+	p, _ := x.prices.Of(name) // nil when it is not known
+	m = llm.Budgeted(m, x.purse.For(name, p, s.Detail))
 	if x.flags.Budget == nil && strings.HasPrefix(name, "ollama/") {
 		return m, nil // its client fits the cap to the context that it asks for, which takes memory here
 	}
@@ -121,50 +120,95 @@ func shows(s *study.Study, modality string) bool {
 		s.Navigation != nil && slices.Contains(s.Navigation.Modalities, modality)
 }
 
-// A ledger is the file of a run folder that holds the most that the run can have
-// spent, over all its sessions: what its stored calls cost, and what may have
-// been billed for calls whose answers never came. It is written before each
-// call, so that a killed run has not forgotten the calls under way.
-type ledger struct{ file *os.File }
+// A ledger is the file of a run folder that holds what the run can have spent,
+// over all its sessions: what its stored calls cost, and what may have been
+// billed for calls whose answers never came. It is written before each call, so
+// that a killed run has not forgotten the calls under way. It also holds the
+// run's budget, which a session keeps to unless it is told another.
+type ledger struct {
+	file     *os.File
+	budget   *price.USD
+	unpriced bool
+}
+
+// held is what a ledger says.
+type held struct {
+	Most   *int64 `json:"spent_at_most"`
+	Lost   int64  `json:"lost_at_most"` // of it, for answers that nobody saw
+	Unseen int    `json:"unseen"`       // calls that may have been billed, of which not even the most is known
+	Budget *int64 `json:"budget"`       // null for none
+	// Unpriced says that a session knew no price of some model. What it spent is
+	// not in Most.
+	Unpriced bool   `json:"unpriced"`
+	Unit     string `json:"unit"`
+}
 
 const ledgerName = "spent.json"
 
 // openLedger opens the ledger of a run folder and returns what it holds; a new
 // one holds nothing.
-func openLedger(dir string) (*ledger, price.USD, error) {
+func openLedger(dir string) (*ledger, held, error) {
 	file, err := os.OpenFile(filepath.Join(dir, ledgerName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, 0, err
+		return nil, held{}, err
 	}
-	held, err := readLedger(file.Name())
+	h, err := readLedger(file.Name())
 	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
+		return nil, held{}, errors.Join(err, file.Close())
 	}
-	return &ledger{file}, held, nil
+	return &ledger{file: file}, h, nil
 }
 
-func readLedger(path string) (price.USD, error) {
+func readLedger(path string) (h held, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || len(text) == 0 {
-		return 0, nil
+		return held{Most: new(int64)}, nil
 	}
 	if err != nil {
-		return 0, err
+		return h, err
 	}
-	var held struct {
-		Most *int64 `json:"spent_at_most"`
+	if err := json.Unmarshal(text, &h); err != nil || h.Most == nil || *h.Most < 0 || h.Lost < 0 || h.Unseen < 0 || h.Budget != nil && *h.Budget < 0 {
+		return h, fmt.Errorf("%s: it does not say what the run has spent; without it a budget cannot be kept over sessions. Delete it to count only the calls that are stored", path)
 	}
-	if err := json.Unmarshal(text, &held); err != nil || held.Most == nil || *held.Most < 0 {
-		return 0, fmt.Errorf("%s: it does not say what the run has spent; without it a budget cannot be kept over sessions. Delete it to count only the calls that are stored", path)
-	}
-	return price.USD(*held.Most), nil
+	return h, nil
 }
 
-// keep writes the most that can have been spent.
-func (l *ledger) keep(most price.USD) error {
+// lost is the most that was billed for answers nobody saw, given what all stored
+// calls cost. A call that was under way when a session was killed may have been
+// stored; it is then no longer lost. But a session without prices stored calls
+// that nobody had counted, which must not make up for any.
+func (h *held) lost(stored price.USD, unpriced bool) price.USD {
+	if h.Unpriced || unpriced {
+		return price.USD(h.Lost)
+	}
+	return max(0, price.USD(*h.Most)-stored)
+}
+
+// keep writes how the purse stands.
+func (l *ledger) keep(s price.Standing) error {
+	budget := "null"
+	if l.budget != nil {
+		budget = fmt.Sprint(int64(*l.budget))
+	}
 	// The width is fixed: a shorter text would leave the end of a longer one.
-	_, err := l.file.WriteAt(fmt.Appendf(nil, `{"spent_at_most":%20d,"unit":"1e-12 USD"}`+"\n", int64(most)), 0)
+	_, err := l.file.WriteAt(fmt.Appendf(nil, `{"spent_at_most":%20d,"lost_at_most":%20d,"unseen":%10d,"budget":%20s,"unpriced":%5t,"unit":"1e-12 USD"}`+"\n",
+		int64(s.Most()), int64(s.Lost+s.Reserved), s.Unseen+s.Blind, budget, l.unpriced), 0)
 	return err
+}
+
+// keepBudget takes over the budget of the run's last session, unless another is
+// given: a run that was to cost no more than a sum does not forget it.
+func (x *execution) keepBudget() error {
+	if x.flags.Budget != nil {
+		return nil
+	}
+	h, err := readLedger(filepath.Join(x.dir, ledgerName))
+	if err != nil || h.Budget == nil {
+		return err
+	}
+	x.flags.Budget = new(amount(*h.Budget))
+	x.say("Within the run's budget of %v for all its sessions together; --budget USD sets another.\n", price.USD(*h.Budget))
+	return nil
 }
 
 func (l *ledger) close() error { return l.file.Close() }
@@ -260,14 +304,28 @@ func (x *execution) recallSpending(t *tally) error {
 		}
 		t.spend(c)
 	}
-	ledger, held, err := openLedger(x.dir)
+	ledger, h, err := openLedger(x.dir)
 	if err != nil {
 		return err
 	}
 	x.ledger = ledger
+	for name := range t.paid {
+		if _, known := x.prices.Of(name); !known {
+			ledger.unpriced = true
+		}
+	}
 	spent := t.all.spent.usd
-	x.purse.Open(spent, max(0, held-spent), ledger.keep)
-	return nil
+	earlier := price.Standing{Spent: spent, Lost: h.lost(spent, ledger.unpriced), Unseen: h.Unseen}
+	ledger.unpriced = ledger.unpriced || h.Unpriced
+	if limit, ok := x.purse.Limit(); ok {
+		if h.Unseen > 0 {
+			return fmt.Errorf("--budget: %s of earlier sessions may have been billed, and nobody knows how much, because their price or their cap was not known; to keep a budget that leaves them out, set \"unseen\" to 0 in %s",
+				count(h.Unseen, "call"), filepath.Join(x.dir, ledgerName))
+		}
+		ledger.budget = &limit
+	}
+	x.purse.Open(earlier, ledger.keep)
+	return ledger.keep(earlier)
 }
 
 // bill says at the end what the run was billed for, over all its sessions.
@@ -291,6 +349,9 @@ func (x *execution) bill(t *tally) string {
 	stands := x.purse.Standing()
 	if stands.Lost > 0 {
 		text += fmt.Sprintf(", and up to %v for calls whose cost nobody saw", stands.Lost)
+	}
+	if stands.Unseen > 0 {
+		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(stands.Unseen, "call"))
 	}
 	if s.unknown == s.calls {
 		text += fmt.Sprintf("; the list of prices of %s does not have it\n", x.prices.Date)

@@ -98,9 +98,9 @@ func TestBudget(t *testing.T) {
 	if n := llmtest.Count(entries); n.Repeated != 0 || n.Distinct != calls {
 		t.Errorf("%+v for %d calls", n, calls)
 	}
-	held, err := readLedger(filepath.Join(dir, ledgerName))
-	if err != nil || held.Dollars() < spent-1e-9 || held.Dollars() > 5 {
-		t.Errorf("the ledger holds %v of %v: %v", held, spent, err)
+	h, err := readLedger(filepath.Join(dir, ledgerName))
+	if most := price.USD(*h.Most); err != nil || most.Dollars() < spent-1e-9 || most.Dollars() > 5 {
+		t.Errorf("the ledger holds %v of %v: %v", most, spent, err)
 	}
 }
 
@@ -116,11 +116,11 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 	if code, said := outcome("run", "quick", "--seeds", "1", "--modality", "text", "--task", "detect", "--regime", "L1,L2", "--model", model, "--out", dir, "--prices", prices, "--budget", "0.08"); code != exitStopped {
 		t.Fatalf("%d: %s", code, said)
 	}
-	l, held, err := openLedger(dir)
+	l, h, err := openLedger(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.keep(held + 2*price.Dollar); err != nil { // as if killed with calls of two dollars under way
+	if err := l.keep(price.Standing{Spent: price.USD(*h.Most), Reserved: 2 * price.Dollar}); err != nil { // as if killed with calls of two dollars under way
 		t.Fatal(err)
 	}
 	if err := l.close(); err != nil {
@@ -140,6 +140,69 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "2"); code != exitDone {
+		t.Errorf("%d: %s", code, said)
+	}
+}
+
+// A run that was to cost no more than a sum keeps to it when it goes on without
+// a word of it, and refuses to when it has lost its prices.
+func TestResumeKeepsTheBudget(t *testing.T) {
+	const model = "openai-api/rehearse/ref/reader"
+	url, stop := rehearse(t)
+	defer stop()
+	t.Setenv("REHEARSE_BASE_URL", url)
+	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, said := outcome("run", "quick", "--seeds", "1", "--modality", "text", "--task", "detect", "--regime", "L1,L2", "--model", model, "--out", dir, "--prices", prices, "--budget", "0.08"); code != exitStopped {
+		t.Fatalf("%d: %s", code, said)
+	}
+	if code, said := outcome("resume", dir, "--prices", prices); code != exitStopped || !strings.Contains(said, "the run's budget of $0.08") || !strings.Contains(said, "the budget of $0.08") {
+		t.Errorf("%d: %s", code, said)
+	}
+	if code, said := outcome("resume", dir); code != exitUsage || !strings.Contains(said, "--budget needs the price of "+model) {
+		t.Errorf("without its prices: %d: %s", code, said)
+	}
+	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "3"); code != exitDone {
+		t.Errorf("%d: %s", code, said)
+	}
+}
+
+// What a session without prices stored must not make up for what an earlier one
+// lost, and what it may have lost itself is not forgotten.
+func TestSessionsWithoutPrices(t *testing.T) {
+	h := held{Most: new(int64(10)), Lost: 4}
+	for _, c := range []struct {
+		stored   price.USD
+		before   bool // a session without prices came before
+		now      bool // this one has none
+		want     price.USD
+		whatever string
+	}{
+		{6, false, false, 4, "nothing happened"},
+		{9, false, false, 1, "a call under way was stored after all"},
+		{30, false, false, 0, "and more"},
+		{30, true, false, 4, "the calls of a session without prices are not those"},
+		{0, false, true, 4, "nothing is known of what is stored"},
+	} {
+		h.Unpriced = c.before
+		if got := h.lost(c.stored, c.now); got != c.want {
+			t.Errorf("%s: %d, want %d", c.whatever, got, c.want)
+		}
+	}
+	const model = "openai-api/rehearse/ref/reader"
+	url, stop := rehearse(t, "--faults", "reset=1")
+	defer stop()
+	t.Setenv("REHEARSE_BASE_URL", url)
+	dir := filepath.Join(t.TempDir(), "run")
+	code, said := outcome("run", "quick", "--seeds", "1", "--modality", "text", "--task", "detect", "--regime", "L1", "--model", model, "--out", dir, "--max-retries", "0")
+	if code != exitStopped {
+		t.Fatalf("%d: %s", code, said)
+	}
+	if got, err := readLedger(filepath.Join(dir, ledgerName)); err != nil || got.Unseen == 0 || !got.Unpriced {
+		t.Fatalf("%+v %v", got, err)
+	}
+	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
+	if code, said := outcome("resume", dir, "--retry-errors", "--prices", prices, "--budget", "3"); code != exitFailed || !strings.Contains(said, "may have been billed, and nobody knows how much") {
 		t.Errorf("%d: %s", code, said)
 	}
 }

@@ -70,6 +70,9 @@ func (c *resumeCmd) Run(e *env) error {
 			return usageError{err}
 		}
 	}
+	if err := x.keepBudget(); err != nil {
+		return err
+	}
 	if err := x.open(manifest.Models); err != nil {
 		return err
 	}

@@ -117,10 +117,13 @@ func (p *Price) check() error {
 	return checkDate(p.Date)
 }
 
-// Of returns a model's price; false when the list has none.
+// Of returns a model's price; nil and false when the list has none.
 func (l *List) Of(model string) (*Price, bool) {
 	p, ok := l.Models[model]
-	return &p, ok
+	if !ok {
+		return nil, false
+	}
+	return &p, true
 }
 
 // rates are the prices by the token. A price that has none for cached or

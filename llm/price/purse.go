@@ -17,7 +17,7 @@ type Purse struct {
 	limit USD // most for none
 
 	mu    sync.Mutex
-	keep  func(most USD) error
+	keep  func(Standing) error
 	state Standing
 	queue []*claim // attempts that wait, first come, first served
 	dry   error    // why no further attempt begins
@@ -29,15 +29,20 @@ type Standing struct {
 	Lost     USD // at most, on attempts whose answer or tokens were never seen
 	Reserved USD // at most, for attempts under way
 	Overruns int // answers that cost more than was set aside for them
+
+	// Unseen and Blind count attempts of which not even the most is known, for
+	// want of a price or a cap: those that may have been billed though nobody saw
+	// an answer, and those under way.
+	Unseen, Blind int
 }
 
-// most returns the most that can have been spent.
-func (s *Standing) most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
+// Most returns the most that can have been spent, without Unseen and Blind.
+func (s *Standing) Most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
 
 // A claim is an attempt that waits for its money.
 type claim struct {
 	name string
-	need USD
+	need bound
 	turn chan struct{} // closed when it may begin, or err says why not
 	err  error
 }
@@ -51,14 +56,13 @@ func NewPurse(limit *USD) *Purse {
 	return p
 }
 
-// Open says what earlier sessions have spent, and who keeps what is spent from
-// now on: keep is told, before an attempt begins and after it ended, the most
-// that can have been spent by then, and its error stops the run. It may be nil.
-// Open belongs before the first attempt.
-func (p *Purse) Open(spent, lost USD, keep func(most USD) error) {
+// Open says how earlier sessions left the purse, and who keeps how it stands
+// from now on: keep is told before an attempt begins and after it ended, and its
+// error stops the run. It may be nil. Open belongs before the first attempt.
+func (p *Purse) Open(earlier Standing, keep func(Standing) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state, p.keep = Standing{Spent: spent, Lost: lost}, keep
+	p.state, p.keep = earlier, keep
 }
 
 // Standing returns how the purse stands.
@@ -71,8 +75,8 @@ func (p *Purse) Standing() Standing {
 // Limit returns the purse's limit; false when it has none.
 func (p *Purse) Limit() (USD, bool) { return p.limit, p.limit != most }
 
-// For returns the purse as the budget of one model. The detail is that asked for
-// of pictures.
+// For returns the purse as the budget of one model. The price is nil where it is
+// not known; the detail is that asked for of pictures.
 func (p *Purse) For(name string, price *Price, detail string) llm.Budget {
 	return &purseOf{p, name, price, detail}
 }
@@ -86,9 +90,18 @@ type purseOf struct {
 
 // Reserve implements llm.Budget.
 func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
-	need, err := b.price.Worst(req, b.detail)
-	if _, limited := b.purse.Limit(); err != nil && limited {
-		return nil, fmt.Errorf("%w: %s: %w", llm.ErrBudget, b.name, err)
+	need := bound{known: true}
+	var err error
+	if b.price == nil {
+		err = errors.New("the list of prices does not have it")
+	} else {
+		need.usd, err = b.price.Worst(req, b.detail)
+	}
+	if err != nil {
+		if _, limited := b.purse.Limit(); limited {
+			return nil, fmt.Errorf("%w: %s: %w", llm.ErrBudget, b.name, err)
+		}
+		need = bound{}
 	}
 	if err := b.purse.reserve(ctx, b.name, need); err != nil {
 		return nil, err
@@ -96,25 +109,36 @@ func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Repl
 	return func(reply *llm.Reply, err error) { b.purse.settle(need, b.bill(need, reply, err)) }, nil
 }
 
-// A bill is what an attempt came to.
-type bill struct{ spent, lost USD }
+// A bound is the most that an attempt can cost, where that is known.
+type bound struct {
+	usd   USD
+	known bool
+}
 
-func (b *purseOf) bill(need USD, reply *llm.Reply, err error) bill {
+// A bill is what an attempt came to.
+type bill struct {
+	spent, lost USD
+	unseen      bool // it may have been billed, nobody knows how much
+}
+
+func (b *purseOf) bill(need bound, reply *llm.Reply, err error) bill {
 	switch {
 	case err != nil && llm.Unbilled(err):
 		return bill{}
 	case err != nil || reply == nil:
-		return bill{lost: need}
+		return bill{lost: need.usd, unseen: !need.known}
+	case b.price == nil: // the stored answer has its tokens, for a later list
+		return bill{}
 	}
 	cost := b.price.Cost(reply.Usage)
 	if cost.AtLeast { // what is not known counts as if it had cost the most
-		return bill{spent: cost.USD, lost: max(0, need-cost.USD)}
+		return bill{spent: cost.USD, lost: max(0, need.usd-cost.USD)}
 	}
 	return bill{spent: cost.USD}
 }
 
 // reserve waits for the money.
-func (p *Purse) reserve(ctx context.Context, name string, need USD) error {
+func (p *Purse) reserve(ctx context.Context, name string, need bound) error {
 	c := &claim{name: name, need: need, turn: make(chan struct{})}
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
@@ -143,11 +167,26 @@ func (p *Purse) giveUp(c *claim, err error) error {
 		}
 	}
 	if c.err == nil {
-		p.state.Reserved -= c.need
+		p.state.release(c.need)
 		p.told()
 		p.admit()
 	}
 	return err
+}
+
+// setAside and release count an attempt among those under way.
+func (s *Standing) setAside(need bound) {
+	s.Reserved += need.usd
+	if !need.known {
+		s.Blind++
+	}
+}
+
+func (s *Standing) release(need bound) {
+	s.Reserved -= need.usd
+	if !need.known {
+		s.Blind--
+	}
 }
 
 // admit lets in those at the head of the queue for whom there is money. When
@@ -158,13 +197,13 @@ func (p *Purse) admit() {
 		c := p.queue[0]
 		switch {
 		case p.dry != nil:
-		case p.state.most().plus(c.need) <= p.limit:
-			p.state.Reserved += c.need
+		case p.state.Most().plus(c.need.usd) <= p.limit:
+			p.state.setAside(c.need)
 			if !p.told() {
-				p.state.Reserved -= c.need
+				p.state.release(c.need)
 			}
-		case p.state.Spent.plus(p.state.Lost).plus(c.need) > p.limit:
-			p.dry = &DryError{Limit: p.limit, Standing: p.state, Model: c.name, Next: c.need}
+		case p.state.Spent.plus(p.state.Lost).plus(c.need.usd) > p.limit:
+			p.dry = &DryError{Limit: p.limit, Standing: p.state, Model: c.name, Next: c.need.usd}
 		default:
 			return
 		}
@@ -174,12 +213,12 @@ func (p *Purse) admit() {
 	}
 }
 
-// told tells keep what can have been spent; a failure makes the purse dry.
+// told tells keep how the purse stands; a failure makes the purse dry.
 func (p *Purse) told() bool {
 	if p.keep == nil {
 		return true
 	}
-	err := p.keep(p.state.most())
+	err := p.keep(p.state)
 	if err != nil && p.dry == nil {
 		p.dry = fmt.Errorf("%w: what the run spends cannot be kept: %w", llm.ErrJournal, err)
 	}
@@ -187,14 +226,17 @@ func (p *Purse) told() bool {
 }
 
 // settle gives back what was set aside and books what it came to.
-func (p *Purse) settle(need USD, b bill) {
+func (p *Purse) settle(need bound, b bill) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.Reserved -= need
+	p.state.release(need)
 	p.state.Spent = p.state.Spent.plus(b.spent)
 	p.state.Lost = p.state.Lost.plus(b.lost)
-	if b.spent > need {
+	if need.known && b.spent > need.usd {
 		p.state.Overruns++
+	}
+	if b.unseen {
+		p.state.Unseen++
 	}
 	p.told()
 	p.admit()

@@ -58,10 +58,10 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 			var mu sync.Mutex
 			billed := 0
 			purse := price.NewPurse(dollars(limit))
-			purse.Open(0, 0, func(most price.USD) error {
+			purse.Open(price.Standing{}, func(s price.Standing) error {
 				mu.Lock()
 				defer mu.Unlock()
-				kept = most
+				kept = s.Most()
 				return nil
 			})
 			next := make(chan int)
@@ -186,7 +186,7 @@ func TestPurseGivesUp(t *testing.T) {
 // took counts.
 func TestPurseNoticesAnOverrun(t *testing.T) {
 	purse := price.NewPurse(dollars(10_000))
-	purse.Open(*dollars(100), *dollars(7), nil)
+	purse.Open(price.Standing{Spent: *dollars(100), Lost: *dollars(7)}, nil)
 	m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Usage: usage(0, -1, -1, 9000)}, nil
 	}), purse.For("m", perToken, ""))
@@ -201,7 +201,7 @@ func TestPurseNoticesAnOverrun(t *testing.T) {
 // A purse that cannot keep what is spent must let nothing begin.
 func TestPurseStopsWhenItCannotKeep(t *testing.T) {
 	purse := price.NewPurse(nil)
-	purse.Open(0, 0, func(price.USD) error { return errors.New("disk full") })
+	purse.Open(price.Standing{}, func(price.Standing) error { return errors.New("disk full") })
 	_, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 10))
 	if !errors.Is(err, llm.ErrJournal) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("%v", err)
@@ -239,5 +239,37 @@ func TestUnbilled(t *testing.T) {
 		if llm.Unbilled(err) != want {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// Without a price or a cap nothing is known of what an attempt costs: it runs
+// over nothing, and one whose answer nobody saw is counted and not priced.
+func TestPurseKnowsWhatItDoesNotKnow(t *testing.T) {
+	var kept []price.Standing
+	purse := price.NewPurse(nil)
+	purse.Open(price.Standing{}, func(s price.Standing) error { kept = append(kept, s); return nil })
+	uncapped := requestOf("a", 10)
+	uncapped.Params.MaxTokens = nil
+	for _, b := range []llm.Budget{purse.For("m", perToken, ""), purse.For("n", nil, "")} {
+		for _, end := range []error{nil, &llm.Error{Kind: llm.KindTimeout}, &llm.Error{Kind: llm.KindRateLimit}} {
+			settle, err := b.Reserve(t.Context(), uncapped)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := kept[len(kept)-1]; last.Blind != 1 {
+				t.Errorf("under way: %+v", last)
+			}
+			if end == nil {
+				settle(&llm.Reply{Usage: usage(5, -1, -1, 3)}, nil)
+			} else {
+				settle(nil, end)
+			}
+		}
+	}
+	if s := purse.Standing(); s.Overruns != 0 || s.Unseen != 2 || s.Blind != 0 || s.Spent != *dollars(8) {
+		t.Errorf("%+v", s)
+	}
+	if _, err := price.NewPurse(dollars(1)).For("n", nil, "").Reserve(t.Context(), requestOf("a", 10)); !errors.Is(err, llm.ErrBudget) {
+		t.Errorf("a budget for a model without a price: %v", err)
 	}
 }

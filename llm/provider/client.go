@@ -208,6 +208,15 @@ func (c *Client) Error(req *llm.Request, kind llm.Kind, said string) *llm.Error 
 	return &llm.Error{Kind: kind, Model: c.model, Slot: req.Slot, Message: c.Words(req, said)}
 }
 
+// Hide takes the secrets out of what a server says of an answer, such as the
+// name of its model, and leaves the rest as it is.
+func (c *Client) Hide(said string) string {
+	for _, secret := range c.secrets {
+		said = hideSecret(said, secret)
+	}
+	return said
+}
+
 // Words returns what a server said to a request, fit for an error or a record:
 // one line of at most 300 characters, without secrets and without what the
 // prompt holds.

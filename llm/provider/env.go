@@ -144,7 +144,7 @@ func (a Access) URL(name string, env Env) (string, error) {
 		return "", fmt.Errorf("model %q: it wants its address in the environment variable %s, which is not set", name, a.BaseURLVar)
 	}
 	// The cause would show the whole text, a password in it as well.
-	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
 		return "", fmt.Errorf("model %q: the address in %s is none; want one like https://host/v1", name, a.BaseURLVar)
 	}
 	return strings.TrimRight(base, "/"), nil

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spatialstale/spatialstale/llm"
 )
@@ -58,7 +59,7 @@ func (r *Registry) Find(name string) (p Provider, model string, err error) {
 		return Provider{}, "", fmt.Errorf("unknown model %q", name)
 	}
 	model = strings.TrimPrefix(name, p.Prefix)
-	if strings.TrimSpace(model) != model || model == "" {
+	if strings.TrimSpace(model) != model || model == "" || strings.ContainsFunc(model, unicode.IsControl) {
 		return Provider{}, "", fmt.Errorf("model %q: want %s", name, p.Form)
 	}
 	if p.Check != nil {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"regexp"
@@ -73,7 +75,7 @@ func hideSecret(text, secret string) string {
 		}
 		return text
 	}
-	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), inner(jsonString(secret)), inner(strconv.Quote(secret))} {
+	for _, form := range formsOf(secret) {
 		text = strings.ReplaceAll(text, form, hidden)
 	}
 	return tokens.ReplaceAllStringFunc(text, func(token string) string {
@@ -85,6 +87,24 @@ func hideSecret(text, secret string) string {
 		return token
 	})
 }
+
+// formsOf returns a secret as it is and as servers may encode it, the longer of
+// two forms first where one begins the other.
+func formsOf(secret string) []string {
+	forms := []string{secret, inner(jsonString(secret)), inner(strconv.Quote(secret))}
+	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
+		forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
+	}
+	for _, plain := range []string{secret, ":" + secret, secret + ":"} { // a user or a password left out
+		for _, b := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+			forms = append(forms, b.EncodeToString([]byte(plain)))
+		}
+	}
+	hexed := hex.EncodeToString([]byte(secret))
+	return append(forms, hexed, strings.ToUpper(hexed))
+}
+
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 func commonPrefix(a, b string) int {
 	n := 0

@@ -1,8 +1,12 @@
 package provider
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,6 +76,28 @@ func TestNoSecretInWords(t *testing.T) {
 		got := words(before+echo(key)+after, []string{key}, nil)
 		if clean := strings.Join(strings.Fields(key), " "); strings.Contains(got, clean) && !strings.Contains(hidden, clean) && !strings.Contains(before+after, clean) {
 			t.Fatalf("%q shows %q", got, key)
+		}
+	})
+}
+
+// A key that a server echoes in a coded form is as good as the key.
+func TestNoCodedSecretInWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.StringMatching(`[A-Za-z0-9_.+/=&%-]{12,60}`).Draw(t, "key")
+		code := rapid.SampledFrom([]func(string) string{
+			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+			func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(":" + s)) },
+			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s + ":")) },
+			func(s string) string { return hex.EncodeToString([]byte(s)) },
+			func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
+			url.QueryEscape,
+			func(s string) string {
+				return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(url.QueryEscape(s), strings.ToLower)
+			},
+		}).Draw(t, "code")
+		if got := words("you sent <"+code(key)+">", []string{key}, nil); strings.Contains(got, code(key)) || strings.Contains(got, "%2") {
+			t.Fatalf("%q shows %q", got, code(key))
 		}
 	})
 }
