@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
@@ -48,8 +49,8 @@ func BenchmarkStepMany(b *testing.B) {
 				for i := range q.Actions {
 					q.Actions[i] = byte(r.IntN(4))
 					if a.Ended[i] != goesOn {
-						q.Reset = append(q.Reset, i)
-						q.Seeds = append(q.Seeds, h.Seeds[r.IntN(len(h.Seeds))])
+						q.Reset = binary.LittleEndian.AppendUint32(q.Reset, uint32(i))
+						q.Seeds = binary.LittleEndian.AppendUint64(q.Seeds, uint64(h.Seeds[r.IntN(len(h.Seeds))]))
 					}
 				}
 				a = ask(request{StepMany: &q})

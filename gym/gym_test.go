@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -65,8 +66,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	answers := converse(t, Options{Regime: instance.L1}, `{"reset":{"seed":1734}}`, `{"step":{"action":4}}`, `{"render":{"mode":"gif"}}`, `{"render":{"mode":"text"}}`,
-		`{"reset_many":{"seeds":[1,2]}}`, `{"step_many":{"actions":"AA=="}}`, `{"step_many":{"actions":"AAQ="}}`, `{"step_many":{"actions":"AAA=","reset":[1,0],"seeds":[1,1]}}`, `{"step_many":{"actions":"AAA=","reset":[0]}}`)
-	for i, words := range []string{"protocol", "grid", "action 4: there are 0 LEFT", "there are text and rgb", "Agent at (0,0)", "agent", "1 actions for 2", "action 4 of episode 1", "ascending", "1 episodes to reset and 0 seeds"} {
+		`{"reset_many":{"seeds":[1,2]}}`, `{"step_many":{"actions":"AA=="}}`, `{"step_many":{"actions":"AAQ="}}`, `{"step_many":{"actions":"AAA=","reset":"AQAAAAAAAAA=","seeds":"AQAAAAAAAAABAAAAAAAAAA=="}}`, `{"step_many":{"actions":"AAA=","reset":"AAAAAA=="}}`)
+	for i, words := range []string{"protocol", "grid", "action 4: there are 0 LEFT", "there are text and rgb", "Agent at (0,0)", "agent", "1 actions for 2", "action 4 of episode 1", "ascending", "4 bytes of episodes to reset and 0 of seeds"} {
 		if !strings.Contains(answers[i], words) {
 			t.Errorf("answer %d: %s, want %q", i, answers[i], words)
 		}
@@ -109,7 +110,8 @@ func TestManyAgreesWithOne(t *testing.T) {
 				q.Actions[i] = byte(rapid.IntRange(0, 3).Draw(t, "action"))
 				if over[i] {
 					seeds[i] = rapid.IntRange(0, 9999).Draw(t, "next")
-					q.Reset, q.Seeds = append(q.Reset, i), append(q.Seeds, seeds[i])
+					q.Reset = binary.LittleEndian.AppendUint32(q.Reset, uint32(i))
+					q.Seeds = binary.LittleEndian.AppendUint64(q.Seeds, uint64(seeds[i]))
 				}
 			}
 			a, err := many.stepMany(&q)
@@ -149,6 +151,48 @@ func TestManyAgreesWithOne(t *testing.T) {
 	})
 }
 
+// Would fail if the answer depended on how many processors share the episodes.
+func TestManyOnAnyNumberOfProcessors(t *testing.T) {
+	const n = 1500
+	play := func(processors int) []*manyAnswer {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		s := newSession(instance.L3)
+		seeds := make([]int, n)
+		for i := range seeds {
+			seeds[i] = i
+		}
+		last, err := s.resetMany(&resetManyRequest{seeds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*manyAnswer
+		for step := range 12 {
+			q := &stepManyRequest{Actions: make([]byte, n)}
+			for i := range n {
+				q.Actions[i] = byte((i*7 + step*3) % 4)
+				if last.Ended[i] != goesOn {
+					q.Reset = binary.LittleEndian.AppendUint32(q.Reset, uint32(i))
+					q.Seeds = binary.LittleEndian.AppendUint64(q.Seeds, uint64(i+step))
+				}
+			}
+			if last, err = s.stepMany(q); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, last)
+		}
+		return all
+	}
+	one := play(1)
+	for _, processors := range []int{2, 3, 8} {
+		if d := cmp.Diff(one, play(processors)); d != "" {
+			t.Errorf("%d processors:\n%s", processors, d)
+		}
+	}
+	if flips := one[4].Flips; len(flips) == 0 { // after the fifth move
+		t.Error("no lake changed: the test does not see the order of flips")
+	}
+}
+
 // Would fail if an episode did not end after the step budget, or went on after
 // its end.
 func TestEnds(t *testing.T) {
@@ -174,7 +218,7 @@ func TestEnds(t *testing.T) {
 
 func FuzzServe(f *testing.F) {
 	f.Add(`{"reset":{"seed":1734}}` + "\n" + `{"step":{"action":1}}`)
-	f.Add(`{"reset_many":{"seeds":[1,2]}}` + "\n\n" + `{"step_many":{"actions":"AAA=","reset":[1],"seeds":[3]}}`)
+	f.Add(`{"reset_many":{"seeds":[1,2]}}` + "\n\n" + `{"step_many":{"actions":"AAA=","reset":"AQAAAA==","seeds":"AwAAAAAAAAA="}}`)
 	f.Add(`{"places":{"seeds":[]}}`)
 	f.Add(`{"render":{"mode":"rgb"}}`)
 	f.Add("\x00")

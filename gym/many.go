@@ -4,6 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/memory"
@@ -31,8 +35,8 @@ type resetManyRequest struct {
 
 type stepManyRequest struct {
 	Actions []byte `json:"actions"` // one an episode; those of Reset are not looked at
-	Reset   []int  `json:"reset"`   // episodes that begin anew in place of a step, ascending
-	Seeds   []int  `json:"seeds"`   // their seeds
+	Reset   []byte `json:"reset"`   // uint32: episodes that begin anew in place of a step, ascending
+	Seeds   []byte `json:"seeds"`   // uint64: their seeds
 }
 
 type manyAnswer struct {
@@ -110,19 +114,24 @@ func newManyAnswer(n int) *manyAnswer {
 // begin begins an episode anew. Nothing changes before the first move.
 func (s *session) begin(a *manyAnswer, i int, p *place) {
 	s.many[i] = manyEpisode{walk: navigate.NewWalk(p.begin, p.events, s.opts.Strict)}
-	s.show(a, i, nil)
+	s.show(a, i)
 }
 
-// show writes where an episode stands.
-func (s *session) show(a *manyAnswer, i int, flips []record.Flip) {
+// show writes where an episode's agent is.
+func (s *session) show(a *manyAnswer, i int) {
 	w := &s.many[i].walk
-	cols := w.Grid.NumCols()
-	binary.LittleEndian.PutUint16(a.Agent[2*i:], uint16(w.At.Row*cols+w.At.Col))
+	binary.LittleEndian.PutUint16(a.Agent[2*i:], uint16(w.At.Row*w.Grid.NumCols()+w.At.Col))
+}
+
+// appendFlips writes the changed cells of an episode.
+func (s *session) appendFlips(to []byte, i int, flips []record.Flip) []byte {
 	for _, f := range flips {
-		for _, v := range []int{i, f.Pos[0]*cols + f.Pos[1], int(code(lake.Cell(f.To[0])))} {
-			a.Flips = binary.LittleEndian.AppendUint32(a.Flips, uint32(v))
+		cell := f.Pos[0]*s.many[i].walk.Grid.NumCols() + f.Pos[1]
+		for _, v := range []int{i, cell, int(code(lake.Cell(f.To[0])))} {
+			to = binary.LittleEndian.AppendUint32(to, uint32(v))
 		}
 	}
+	return to
 }
 
 func code(c lake.Cell) byte {
@@ -138,51 +147,82 @@ func code(c lake.Cell) byte {
 }
 
 func (s *session) stepMany(q *stepManyRequest) (*manyAnswer, error) {
+	anew, err := s.checkSteps(q)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]*place, len(anew))
+	for i := range anew {
+		seed := binary.LittleEndian.Uint64(q.Seeds[8*i:])
+		if seed > math.MaxInt {
+			return nil, fmt.Errorf("seed %d: the largest is %d", seed, math.MaxInt)
+		}
+		if places[i], err = s.place(int(seed)); err != nil {
+			return nil, err
+		}
+	}
+	a := newManyAnswer(len(s.many))
+	// Episodes know nothing of each other: the processors share them, each a run
+	// of neighbours, so that the changed cells come in order.
+	parts := min(runtime.GOMAXPROCS(0), 1+len(s.many)/256)
+	flips := make([][]byte, parts)
+	var work sync.WaitGroup
+	for part := range parts {
+		from, to := part*len(s.many)/parts, (part+1)*len(s.many)/parts
+		first, _ := slices.BinarySearch(anew, from)
+		work.Go(func() {
+			next := first
+			for i := from; i < to; i++ {
+				if next < len(anew) && anew[next] == i {
+					s.begin(a, i, places[next])
+					next++
+					continue
+				}
+				flips[part] = s.appendFlips(flips[part], i, s.move(a, i, actions[q.Actions[i]]))
+			}
+		})
+	}
+	work.Wait()
+	a.Flips = slices.Concat(append(flips, []byte{})...)
+	return a, nil
+}
+
+// checkSteps refuses a request that cannot be carried out whole, and returns the
+// episodes that begin anew.
+func (s *session) checkSteps(q *stepManyRequest) ([]int, error) {
 	switch {
 	case s.many == nil:
 		return nil, errors.New("step_many before reset_many")
 	case len(q.Actions) != len(s.many):
 		return nil, fmt.Errorf("%d actions for %d episodes", len(q.Actions), len(s.many))
-	case len(q.Reset) != len(q.Seeds):
-		return nil, fmt.Errorf("%d episodes to reset and %d seeds", len(q.Reset), len(q.Seeds))
+	case len(q.Reset)%4 != 0 || len(q.Seeds)%8 != 0 || len(q.Reset)/4 != len(q.Seeds)/8:
+		return nil, fmt.Errorf("%d bytes of episodes to reset and %d of seeds; they have 4 and 8 bytes each", len(q.Reset), len(q.Seeds))
 	}
+	anew := make([]int, len(q.Reset)/4)
 	last := -1
-	for _, i := range q.Reset {
+	for k := range anew {
+		i := int(binary.LittleEndian.Uint32(q.Reset[4*k:]))
 		if i <= last || i >= len(s.many) {
 			return nil, fmt.Errorf("episode %d to reset: they come in ascending order, from 0 to %d", i, len(s.many)-1)
 		}
-		last = i
+		anew[k], last = i, i
 	}
-	anew := q.Reset
+	next := 0
 	for i := range s.many {
 		switch {
-		case len(anew) > 0 && anew[0] == i:
-			anew = anew[1:]
+		case next < len(anew) && anew[next] == i:
+			next++
 		case s.many[i].over:
 			return nil, fmt.Errorf("episode %d has ended; reset it", i)
 		case int(q.Actions[i]) >= len(actions):
 			return nil, fmt.Errorf("action %d of episode %d: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP", q.Actions[i], i)
 		}
 	}
-	places, err := s.placesOf(q.Seeds)
-	if err != nil {
-		return nil, err
-	}
-	a := newManyAnswer(len(s.many))
-	anew = q.Reset
-	for i := range s.many {
-		if len(anew) > 0 && anew[0] == i {
-			s.begin(a, i, places[len(places)-len(anew)])
-			anew = anew[1:]
-			continue
-		}
-		s.move(a, i, actions[q.Actions[i]])
-	}
-	return a, nil
+	return anew, nil
 }
 
-// move makes one step of an episode.
-func (s *session) move(a *manyAnswer, i int, action lake.Action) {
+// move makes one step of an episode and returns the flips that came with it.
+func (s *session) move(a *manyAnswer, i int, action lake.Action) []record.Flip {
 	e := &s.many[i]
 	outcome := e.walk.Move(action)
 	var applied []record.Flip
@@ -198,5 +238,6 @@ func (s *session) move(a *manyAnswer, i int, action lake.Action) {
 	case lake.Timeout:
 		a.Ended[i] = truncated
 	}
-	s.show(a, i, applied)
+	s.show(a, i)
+	return applied
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -179,7 +180,7 @@ func TestInterruptedWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitStopped {
+	if code := cmd.ProcessState.ExitCode(); code != exitStopped || !strings.Contains(errs.String(), "Stopping: calls under way are waited for") {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	run, err := store.Open(dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from typing import Any
 
 import gymnasium
@@ -55,7 +56,6 @@ class SpatialStaleVectorEnv(VectorEnv):
         rows, cols, self._budget = hello["rows"], hello["cols"], hello["budget"]
         self._cells = rows * cols
         self._seeds = np.array(hello["seeds"] if seeds is None else seeds, np.int64)
-        self._places: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         if len(self._seeds) == 0:
             self.close()
             raise ValueError("seeds: there must be at least one")
@@ -69,6 +69,11 @@ class SpatialStaleVectorEnv(VectorEnv):
         self._left = np.zeros(num_envs, np.int64)
         self._over = np.zeros(num_envs, bool)
         self._ready = False
+        self._copies = _Copies()
+        # What each lake begins with, in the order of _known.
+        self._known = np.zeros(0, np.int64)
+        self._grids = self._memories = np.zeros((0, rows, cols), np.uint8)
+        self._order = np.zeros(0, np.int64)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -112,8 +117,8 @@ class SpatialStaleVectorEnv(VectorEnv):
             {
                 "step_many": {
                     "actions": base64.b64encode(actions.astype(np.uint8).tobytes()).decode(),
-                    "reset": anew.tolist(),
-                    "seeds": lakes.tolist(),
+                    "reset": base64.b64encode(anew.astype("<u4").tobytes()).decode(),
+                    "seeds": base64.b64encode(lakes.astype("<u8").tobytes()).decode(),
                 }
             }
         )
@@ -143,17 +148,26 @@ class SpatialStaleVectorEnv(VectorEnv):
         asked for once."""
         if len(anew) == 0:
             return
-        distinct, which = np.unique(lakes, return_inverse=True)
-        unknown = [int(s) for s in distinct if int(s) not in self._places]
-        if unknown:
-            shape = (len(unknown), *self._grid.shape[1:])
-            answer = self._session.ask({"places": {"seeds": unknown}})
-            grids = np.frombuffer(base64.b64decode(answer["grid"]), np.uint8).reshape(shape)
-            memories = np.frombuffer(base64.b64decode(answer["memory"]), np.uint8).reshape(shape)
-            self._places.update((s, (g, m)) for s, g, m in zip(unknown, grids, memories))
-        known = [self._places[int(s)] for s in distinct]
-        self._grid[anew] = np.stack([grid for grid, _ in known])[which]
-        self._memory[anew] = np.stack([memory for _, memory in known])[which]
+        at = self._find(lakes)
+        self._grid[anew] = self._grids[at]
+        self._memory[anew] = self._memories[at]
+
+    def _find(self, lakes: np.ndarray) -> np.ndarray:
+        """Where lakes stand among those that are known."""
+        if len(self._known):
+            at = np.searchsorted(self._known, lakes, sorter=self._order)
+            at = self._order[np.minimum(at, len(self._known) - 1)]
+            if (self._known[at] == lakes).all():
+                return at
+        unknown = np.setdiff1d(lakes, self._known)
+        answer = self._session.ask({"places": {"seeds": unknown.tolist()}})
+        shape = (len(unknown), *self._grid.shape[1:])
+        self._known = np.concatenate([self._known, unknown])
+        self._order = np.argsort(self._known)
+        grids, memories = (np.frombuffer(base64.b64decode(answer[k]), np.uint8) for k in ("grid", "memory"))
+        self._grids = np.concatenate([self._grids, grids.reshape(shape)])
+        self._memories = np.concatenate([self._memories, memories.reshape(shape)])
+        return self._find(lakes)
 
     def _take(self, answer: dict[str, Any]) -> np.ndarray:
         """Takes over what the program says of the lakes, and returns how the
@@ -167,4 +181,36 @@ class SpatialStaleVectorEnv(VectorEnv):
     def _observation(self) -> dict[str, Any]:
         arrays = {"grid": self._grid, "memory": self._memory, "agent": self._agent, "steps_left": self._left}
         # The order of the space's keys, which Gymnasium sorts.
-        return {k: arrays[k].copy() if self._copy else arrays[k] for k in self.single_observation_space}
+        return {k: self._copies.of(k, arrays[k]) if self._copy else arrays[k] for k in self.single_observation_space}
+
+
+class _Copies:
+    """Copies of arrays, in memory of earlier copies that nobody holds any more.
+
+    New memory for every observation costs as much as the steps themselves,
+    since the system hands it out page by page. A copy is taken again only when
+    its count of references says that it is ours alone; a view of it counts.
+    """
+
+    KEPT = 4
+
+    def __init__(self) -> None:
+        self._kept: dict[str, list[np.ndarray]] = {}
+        self._alone = self._references([np.zeros(0)])
+
+    @staticmethod
+    def _references(kept: list[np.ndarray]) -> int:
+        for array in kept:
+            return sys.getrefcount(array)
+        return 0
+
+    def of(self, name: str, source: np.ndarray) -> np.ndarray:
+        kept = self._kept.setdefault(name, [])
+        for array in kept:
+            if sys.getrefcount(array) <= self._alone and array.shape == source.shape:
+                np.copyto(array, source)
+                return array
+        array = source.copy()
+        if len(kept) < self.KEPT:
+            kept.append(array)
+        return array

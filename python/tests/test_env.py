@@ -196,6 +196,23 @@ def test_many_resets():
     many.close()
 
 
+def test_what_is_held_stays():
+    """Observations, parts of them and views keep what they showed."""
+    many = SpatialStaleVectorEnv(16, "L3")
+    observation, _ = many.reset(seed=3)
+    rng = np.random.default_rng(3)
+    held, rows = [], []
+    for step in range(80):
+        if step % 3 == 0:
+            held.append((observation, {k: v.copy() for k, v in observation.items()}))
+        rows.append((observation["grid"][step % 16], observation["grid"][step % 16].copy()))
+        observation, *_ = many.step(rng.integers(4, size=16))
+    for got, want in held:
+        assert all(np.array_equal(got[k], want[k]) for k in want)
+    assert all(np.array_equal(view, was) for view, was in rows)
+    many.close()
+
+
 def test_the_program_dies():
     env = SpatialStaleEnv("L1")
     env.reset(seed=1)

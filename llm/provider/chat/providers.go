@@ -139,8 +139,8 @@ var other = provider.Provider{
 func splitOther(model string) (variable, rest string, err error) {
 	name, rest, _ := strings.Cut(model, "/")
 	variable = strings.ReplaceAll(strings.ToUpper(name), "-", "_")
-	if rest == "" || variable == "" || strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
-		return "", "", errors.New("want openai-api/NAME/MODEL, with the address in NAME_BASE_URL and the key in NAME_API_KEY; NAME has letters, digits, - and _, and is written in capitals with _ for - in the variables")
+	if rest == "" || variable == "" || '0' <= variable[0] && variable[0] <= '9' || strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return "", "", errors.New("want openai-api/NAME/MODEL, with the address in NAME_BASE_URL and the key in NAME_API_KEY; NAME has letters, digits, - and _, begins with no digit, and is written in capitals with _ for - in the variables")
 	}
 	return variable, rest, nil
 }
