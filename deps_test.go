@@ -18,31 +18,32 @@ const module = "github.com/spatialstale/spatialstale"
 // record. The data flows one way: seed, instance, memory, observation, audit,
 // navigation, record, store, analysis, report.
 var mayImport = map[string][]string{
-	"lake":                   {},
-	"record":                 {},
-	"stats":                  {},
-	"instance":               {"lake"},
-	"memory":                 {"lake", "instance"},
-	"observe":                {"lake"},
-	"llm":                    {},
-	"llm/provider":           {"llm"},
-	"llm/provider/chat":      {"llm", "llm/provider"},
-	"llm/provider/gemini":    {"llm", "llm/provider"},
-	"llm/provider/anthropic": {"llm", "llm/provider"},
-	"llm/provider/ollama":    {"llm", "llm/provider"},
-	"llm/price":              {"llm"},
-	"llm/llmtest":            {"llm", "reference"},
-	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
-	"audit":                  {"llm"},                    // knows nothing of lakes
-	"navigate":               {"lake", "observe", "memory", "llm"},
-	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},
-	"study":                  {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate"},
-	"store":                  {},
-	"export":                 {"store", "observe", "lake"},
-	"analysis":               {"lake", "stats"},
-	"report":                 {"lake", "observe", "analysis", "stats", "report/figure"},
-	"report/figure":          {"lake", "observe", "analysis", "stats"},
-	"cmd/spatialstale":       {"*"},
+	"lake":                     {},
+	"record":                   {},
+	"stats":                    {},
+	"instance":                 {"lake"},
+	"memory":                   {"lake", "instance"},
+	"observe":                  {"lake"},
+	"llm":                      {},
+	"llm/provider":             {"llm"},
+	"llm/provider/chat":        {"llm", "llm/provider"},
+	"llm/provider/gemini":      {"llm", "llm/provider"},
+	"llm/provider/anthropic":   {"llm", "llm/provider"},
+	"llm/provider/ollama":      {"llm", "llm/provider"},
+	"llm/provider/conformance": {"llm", "llm/provider", "llm/llmtest"}, // for tests alone
+	"llm/price":                {"llm"},
+	"llm/llmtest":              {"llm", "reference"},
+	"reference":                {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
+	"audit":                    {"llm"},                    // knows nothing of lakes
+	"navigate":                 {"lake", "observe", "memory", "llm"},
+	"gym":                      {"lake", "instance", "memory", "observe", "navigate"},
+	"study":                    {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate"},
+	"store":                    {},
+	"export":                   {"store", "observe", "lake"},
+	"analysis":                 {"lake", "stats"},
+	"report":                   {"lake", "observe", "analysis", "stats", "report/figure"},
+	"report/figure":            {"lake", "observe", "analysis", "stats"},
+	"cmd/spatialstale":         {"*"},
 }
 
 // TestImports fails on an import that runs against the flow, and on a package

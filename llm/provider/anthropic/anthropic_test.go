@@ -3,31 +3,23 @@ package anthropic_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -56,29 +48,15 @@ func clientAt(t testing.TB, o anthropic.Options) *anthropic.Client {
 	return c
 }
 
+// up is an answer.
+const up = `{"type":"message","content":[{"type":"text","text":"UP"}],"stop_reason":"end_turn"}`
+
 func ptr[T any](v T) *T { return &v }
-
-var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
-  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
-
-// picture is a PNG of four pixels, as bytes that no encoder's release changes.
-func picture(t testing.TB) llm.Part {
-	t.Helper()
-	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := llm.PNG(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return part
-}
 
 // Golden requests: would fail if what goes over the wire changed unseen.
 func TestRequests(t *testing.T) {
 	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
-	withPicture := []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}
+	withPicture := []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}
 	all := llm.Params{Temperature: ptr(0.), TopP: ptr(0.9), MaxTokens: ptr(512)}
 	extra := func(body string) anthropic.Options {
 		return anthropic.Options{Settings: provider.Settings{ExtraBody: json.RawMessage(body)}}
@@ -90,125 +68,31 @@ func TestRequests(t *testing.T) {
 	}{
 		{"text", anthropic.Options{}, llm.Request{Parts: prompt}},
 		{"picture", anthropic.Options{}, llm.Request{Parts: withPicture}},
-		{"pictures-side-by-side", anthropic.Options{}, llm.Request{Parts: []llm.Part{picture(t), llm.Text("\n"), picture(t)}}},
+		{"pictures-side-by-side", anthropic.Options{}, llm.Request{Parts: []llm.Part{conformance.Picture(t), llm.Text("\n"), conformance.Picture(t)}}},
 		{"shared", anthropic.Options{}, llm.Request{Parts: prompt, Shared: []int{1, 2}}},
 		{"shared-picture", anthropic.Options{}, llm.Request{Parts: withPicture, Shared: []int{1, 2}}},
-		{"everything", anthropic.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
-		{"no-schema", anthropic.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"everything", anthropic.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
+		{"no-schema", anthropic.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"thinking", anthropic.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: ptr(2048)}}},
 		{"thinking-capped", anthropic.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: ptr(2048), MaxTokens: ptr(4096), Temperature: ptr(1.), TopP: ptr(0.99)}}},
 		{"thinking-without-sampling", anthropic.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: ptr(2048), Temperature: ptr(0.), TopP: ptr(0.9)}}},
 		{"no-thinking", anthropic.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: ptr(0), Temperature: ptr(0.)}}},
 		{"logprobs", anthropic.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
 		{"extra-body", extra(`{"metadata": {"user_id": "x"}, "temperature": 0.25, "thinking": {"type": "adaptive"}}`), llm.Request{Parts: prompt, Params: llm.Params{Temperature: ptr(1.), Thinking: ptr(1024)}}},
-		{"extra-effort", extra(`{"output_config": {"effort": "low"}}`), llm.Request{Parts: prompt, Schema: actionSchema}},
-		{"extra-format", extra(`{"output_config": {"format": {"type": "x"}}}`), llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"extra-effort", extra(`{"output_config": {"effort": "low"}}`), llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
+		{"extra-format", extra(`{"output_config": {"format": {"type": "x"}}}`), llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []byte
-			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodPost || r.URL.Path != "/v1/messages" {
-					t.Errorf("%s %s", r.Method, r.URL.Path)
-				}
-				got, _ = io.ReadAll(r.Body)
-				fmt.Fprint(w, `{"type":"message","content":[{"type":"text","text":"UP"}],"stop_reason":"end_turn"}`)
+			conformance.Request(t, c.name, "/v1/messages", up, &c.req, func(t *testing.T, handler http.HandlerFunc) llm.Model {
+				return client(t, c.opts, handler)
 			})
-			if _, err := m.Generate(t.Context(), &c.req); err != nil {
-				t.Fatal(err)
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, got, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
 		})
 	}
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// Would fail if a kind of answer that some server gives were read otherwise
-// than its file says. A further case is a further file.
+// Would fail if a kind of answer were read otherwise than its file says.
 func TestAnswers(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
-	if err != nil || len(files) < 81 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil || len(ar.Files) != 3 {
-				t.Fatal(err)
-			}
-			m := client(t, anthropic.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
-			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: ptr(100)}})
-			got := show(t, reply, err)
-			if *update {
-				ar.Files[2].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// play sends the answer of a case.
-func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
-	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
-	status, kind, _ := strings.Cut(head, " ")
-	n, err := strconv.Atoi(status)
-	if err != nil {
-		t.Error(err)
-	}
-	w.Header().Set("Content-Type", kind)
-	for line := range strings.Lines(lines) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(n)
-	_, _ = w.Write(ar.Files[1].Data)
-}
-
-// show writes what came of a call.
-func show(t *testing.T, reply *llm.Reply, err error) string {
-	t.Helper()
-	if (reply == nil) == (err == nil) {
-		t.Fatalf("%v with %v", reply, err)
-	}
-	if err != nil {
-		e, ok := err.(*llm.Error)
-		if !ok {
-			t.Fatalf("%T", err)
-		}
-		text := err.Error() + "\n"
-		if e.RetryAfter != 0 {
-			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
-		}
-		return text
-	}
-	text, jsonErr := json.MarshalIndent(reply, "", "  ")
-	if jsonErr != nil {
-		t.Fatal(jsonErr)
-	}
-	return string(text) + "\n"
+	conformance.Answers(t, 81, func(t *testing.T, handler http.HandlerFunc) llm.Model { return client(t, anthropic.Options{}, handler) })
 }
 
 // Would fail if the key were sent otherwise than the server wants it, or a
@@ -227,7 +111,7 @@ func TestHeaders(t *testing.T) {
 		var got http.Header
 		m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
 			got = r.Header
-			fmt.Fprint(w, `{"type":"message","content":[{"type":"text","text":"UP"}],"stop_reason":"end_turn"}`)
+			fmt.Fprint(w, up)
 		})
 		if _, err := m.Generate(t.Context(), &llm.Request{Trial: "0123", Slot: "window0/batch 3"}); err != nil {
 			t.Fatal(err)
@@ -264,7 +148,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte("fail")) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
-		fmt.Fprint(w, `{"type":"message","content":[{"type":"text","text":"UP"}],"stop_reason":"end_turn"}`)
+		fmt.Fprint(w, up)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {

@@ -13,12 +13,13 @@ import (
 	"github.com/spatialstale/spatialstale/llm/llmtest"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // wants is a request with every parameter that a server may refuse.
 func wants(thinking *int) *llm.Request {
 	return &llm.Request{
-		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
 		Params: llm.Params{Temperature: ptr(1.), TopP: ptr(0.97), Thinking: thinking},
 	}
 }
@@ -194,9 +195,14 @@ func TestExtraBodyIsKept(t *testing.T) {
 // The rehearsal server refuses in the same words, and has the last one on the
 // form of what is sent.
 func TestServerThatTakesLittle(t *testing.T) {
-	_, m := rehearsal(t, llmtest.Options{Refuse: []string{"response_format", "temperature", "top_p", "thinking", "max_tokens"}}, anthropic.Options{})
-	req := step()
-	req.Schema, req.Shared = actionSchema, []int{1}
+	server, err := llmtest.Listen("127.0.0.1:0", llmtest.Options{Refuse: []string{"response_format", "temperature", "top_p", "thinking", "max_tokens"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	m := clientAt(t, anthropic.Options{URL: server.URL + "/messages"})
+	req := conformance.Step()
+	req.Schema, req.Shared = conformance.ActionSchema, []int{1}
 	req.Params = llm.Params{Temperature: ptr(1.), TopP: ptr(0.99), Thinking: ptr(2048)}
 	reply, err := m.Generate(t.Context(), req)
 	if err != nil || reply.Text != `{"action": "RIGHT"}` {

@@ -11,6 +11,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // Would fail if a key, the value of a user's header, or the prompt appeared in
@@ -72,7 +73,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 						}
 					})
 				_, err := m.Generate(t.Context(), &llm.Request{
-					Slot: "step1", Parts: []llm.Part{llm.Text(prompt), picture(t)}, Schema: actionSchema,
+					Slot: "step1", Parts: []llm.Part{llm.Text(prompt), conformance.Picture(t)}, Schema: conformance.ActionSchema,
 				})
 				if err == nil {
 					t.Fatal("no error")

@@ -3,31 +3,23 @@ package chat_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -56,29 +48,15 @@ func clientAt(t testing.TB, o chat.Options) *chat.Client {
 	return c
 }
 
+// up is an answer.
+const up = `{"choices":[{"message":{"content":"UP"}}]}`
+
 func ptr[T any](v T) *T { return &v }
-
-var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
-  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
-
-// picture is a PNG of four pixels, as bytes that no encoder's release changes.
-func picture(t testing.TB) llm.Part {
-	t.Helper()
-	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := llm.PNG(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return part
-}
 
 // Golden requests: would fail if what goes over the wire changed unseen.
 func TestRequests(t *testing.T) {
 	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
-	withPicture := []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}
+	withPicture := []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}
 	all := llm.Params{Temperature: ptr(0.), TopP: ptr(0.9), MaxTokens: ptr(512)}
 	for _, c := range []struct {
 		name string
@@ -87,122 +65,28 @@ func TestRequests(t *testing.T) {
 	}{
 		{"text", chat.Options{}, llm.Request{Parts: prompt}},
 		{"picture", chat.Options{}, llm.Request{Parts: withPicture}},
-		{"pictures-side-by-side", chat.Options{}, llm.Request{Parts: []llm.Part{picture(t), picture(t)}}},
+		{"pictures-side-by-side", chat.Options{}, llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t)}}},
 		{"detail", chat.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: withPicture}},
-		{"everything", chat.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
-		{"logprobs", chat.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: llm.Params{Logprobs: true}}},
+		{"everything", chat.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
+		{"logprobs", chat.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: llm.Params{Logprobs: true}}},
 		{"logprobs-more", chat.Options{TopLogprobs: 20}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
 		{"completion-cap", chat.Options{CompletionCap: true}, llm.Request{Parts: prompt, Params: all}},
-		{"no-schema", chat.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"no-schema", chat.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"extra-body", chat.Options{Settings: provider.Settings{
 			ExtraBody: json.RawMessage(`{"enable_thinking": false, "temperature": 0.25, "provider": {"order": ["x"]}}`),
 		}}, llm.Request{Parts: prompt, Params: all}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []byte
-			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" {
-					t.Errorf("%s %s", r.Method, r.URL.Path)
-				}
-				got, _ = io.ReadAll(r.Body)
-				fmt.Fprint(w, `{"choices":[{"message":{"content":"UP"}}]}`)
+			conformance.Request(t, c.name, "/v1/chat/completions", up, &c.req, func(t *testing.T, handler http.HandlerFunc) llm.Model {
+				return client(t, c.opts, handler)
 			})
-			if _, err := m.Generate(t.Context(), &c.req); err != nil {
-				t.Fatal(err)
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, got, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
 		})
 	}
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// Would fail if a kind of answer that some server gives were read otherwise
-// than its file says. A further case is a further file.
+// Would fail if a kind of answer were read otherwise than its file says.
 func TestAnswers(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
-	if err != nil || len(files) < 80 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil || len(ar.Files) != 3 {
-				t.Fatal(err)
-			}
-			m := client(t, chat.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
-			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: ptr(100)}})
-			got := show(t, reply, err)
-			if *update {
-				ar.Files[2].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// play sends the answer of a case.
-func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
-	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
-	status, kind, _ := strings.Cut(head, " ")
-	n, err := strconv.Atoi(status)
-	if err != nil {
-		t.Error(err)
-	}
-	w.Header().Set("Content-Type", kind)
-	for line := range strings.Lines(lines) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(n)
-	_, _ = w.Write(ar.Files[1].Data)
-}
-
-// show writes what came of a call.
-func show(t *testing.T, reply *llm.Reply, err error) string {
-	t.Helper()
-	if (reply == nil) == (err == nil) {
-		t.Fatalf("%v with %v", reply, err)
-	}
-	if err != nil {
-		e, ok := err.(*llm.Error)
-		if !ok {
-			t.Fatalf("%T", err)
-		}
-		text := err.Error() + "\n"
-		if e.RetryAfter != 0 {
-			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
-		}
-		return text
-	}
-	text, jsonErr := json.MarshalIndent(reply, "", "  ")
-	if jsonErr != nil {
-		t.Fatal(jsonErr)
-	}
-	return string(text) + "\n"
+	conformance.Answers(t, 80, func(t *testing.T, handler http.HandlerFunc) llm.Model { return client(t, chat.Options{}, handler) })
 }
 
 // Would fail if the key were sent otherwise than the server wants it, or a
@@ -222,7 +106,7 @@ func TestHeaders(t *testing.T) {
 		var got http.Header
 		m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
 			got = r.Header
-			fmt.Fprint(w, `{"choices":[{"message":{"content":"UP"}}]}`)
+			fmt.Fprint(w, up)
 		})
 		if _, err := m.Generate(t.Context(), &llm.Request{Trial: "0123", Slot: "window0/batch 3"}); err != nil {
 			t.Fatal(err)
@@ -258,7 +142,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte("fail")) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
-		fmt.Fprint(w, `{"choices":[{"message":{"content":"UP"}}]}`)
+		fmt.Fprint(w, up)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {

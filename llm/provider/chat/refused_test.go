@@ -12,12 +12,13 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // wants is a request with every parameter that a server may refuse.
 func wants() *llm.Request {
 	return &llm.Request{
-		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
 		Params: llm.Params{Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(64), Logprobs: true},
 	}
 }

@@ -1,30 +1,20 @@
 package gemini_test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 	"github.com/spatialstale/spatialstale/llm/provider/gemini"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -55,23 +45,6 @@ func clientAt(t testing.TB, o gemini.Options) *gemini.Client {
 
 const up = `{"candidates":[{"content":{"parts":[{"text":"UP"}],"role":"model"},"finishReason":"STOP","index":0}]}`
 
-var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
-  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
-
-// picture is a PNG of four pixels, as bytes that no encoder's release changes.
-func picture(t testing.TB) llm.Part {
-	t.Helper()
-	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := llm.PNG(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return part
-}
-
 // Golden requests: would fail if what goes over the wire changed unseen.
 func TestRequests(t *testing.T) {
 	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
@@ -82,120 +55,26 @@ func TestRequests(t *testing.T) {
 		req  llm.Request
 	}{
 		{"text", gemini.Options{}, llm.Request{Parts: prompt}},
-		{"picture", gemini.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}}},
-		{"pictures-side-by-side", gemini.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: []llm.Part{picture(t), picture(t)}}},
-		{"everything", gemini.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
+		{"picture", gemini.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}}},
+		{"pictures-side-by-side", gemini.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t)}}},
+		{"everything", gemini.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
 		{"thinking", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: new(2000)}}},
-		{"no-schema", gemini.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"no-schema", gemini.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"extra-body", gemini.Options{Settings: provider.Settings{
 			ExtraBody: json.RawMessage(`{"safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}], "generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}, "temperature": 0.25, "topK": 20}}`),
 		}}, llm.Request{Parts: prompt, Params: all}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []byte
-			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodPost || r.URL.String() != "/v1beta/models/gemini-2.5-flash:generateContent" {
-					t.Errorf("%s %s", r.Method, r.URL)
-				}
-				got, _ = io.ReadAll(r.Body)
-				fmt.Fprint(w, up)
+			conformance.Request(t, c.name, "/v1beta/models/gemini-2.5-flash:generateContent", up, &c.req, func(t *testing.T, handler http.HandlerFunc) llm.Model {
+				return client(t, c.opts, handler)
 			})
-			if _, err := m.Generate(t.Context(), &c.req); err != nil {
-				t.Fatal(err)
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, got, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
 		})
 	}
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// Would fail if a kind of answer that some server gives were read otherwise
-// than its file says. A further case is a further file.
+// Would fail if a kind of answer were read otherwise than its file says.
 func TestAnswers(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil || len(ar.Files) < 2 {
-				t.Fatal(err)
-			}
-			m := client(t, gemini.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
-			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(100)}})
-			got := show(t, reply, err)
-			if *update {
-				ar.Files = append(ar.Files[:2], txtar.File{Name: "want", Data: []byte(got)})
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// play sends the answer of a case.
-func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
-	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
-	status, kind, _ := strings.Cut(head, " ")
-	n, err := strconv.Atoi(status)
-	if err != nil {
-		t.Error(err)
-	}
-	w.Header().Set("Content-Type", kind)
-	for line := range strings.Lines(lines) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(n)
-	_, _ = w.Write(ar.Files[1].Data)
-}
-
-// show writes what came of a call.
-func show(t *testing.T, reply *llm.Reply, err error) string {
-	t.Helper()
-	if (reply == nil) == (err == nil) {
-		t.Fatalf("%v with %v", reply, err)
-	}
-	if err != nil {
-		e, ok := err.(*llm.Error)
-		if !ok {
-			t.Fatalf("%T", err)
-		}
-		text := err.Error() + "\n"
-		if e.RetryAfter != 0 {
-			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
-		}
-		return text
-	}
-	text, jsonErr := json.MarshalIndent(reply, "", "  ")
-	if jsonErr != nil {
-		t.Fatal(jsonErr)
-	}
-	return string(text) + "\n"
+	conformance.Answers(t, 30, func(t *testing.T, handler http.HandlerFunc) llm.Model { return client(t, gemini.Options{}, handler) })
 }
 
 // Would fail if the key were sent otherwise than in its header, or a user's
@@ -335,7 +214,7 @@ func TestRefusedParameters(t *testing.T) {
 				fmt.Fprint(w, up)
 			})
 			req := &llm.Request{
-				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
 				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(c.thinking)},
 			}
 			_, err := m.Generate(t.Context(), req)

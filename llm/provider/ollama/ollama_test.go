@@ -1,31 +1,21 @@
 package ollama_test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -56,23 +46,6 @@ func clientAt(t testing.TB, o ollama.Options) *ollama.Client {
 
 const up = `{"model":"qwen3-vl:8b","message":{"role":"assistant","content":"UP"},"done":true,"done_reason":"stop","prompt_eval_count":50,"eval_count":2}`
 
-var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{
-  "type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"], "additionalProperties": false}`)}
-
-// picture is a PNG of four pixels, as bytes that no encoder's release changes.
-func picture(t testing.TB) llm.Part {
-	t.Helper()
-	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACAQMAAABIeJ9nAAAABlBMVEUAAAD///+l2Z/dAAAAFElEQVR4AQAEAPv/AAAAAAEAAP//AAQAAbW4Y+IAAAAASUVORK5CYII=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := llm.PNG(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return part
-}
-
 // Golden requests: would fail if what goes over the wire changed unseen.
 func TestRequests(t *testing.T) {
 	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
@@ -83,119 +56,25 @@ func TestRequests(t *testing.T) {
 		req  llm.Request
 	}{
 		{"text", ollama.Options{}, llm.Request{Parts: prompt}},
-		{"picture", ollama.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), picture(t), llm.Text("Agent at (0,0).\n"), picture(t), llm.Text("Which way?")}}},
-		{"everything", ollama.Options{}, llm.Request{Parts: prompt, Schema: actionSchema, Params: all}},
+		{"picture", ollama.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), conformance.Picture(t), llm.Text("Which way?")}}},
+		{"everything", ollama.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
 		{"thinking", ollama.Options{}, llm.Request{Parts: prompt, Params: llm.Params{MaxTokens: new(512), Thinking: new(2000)}}},
-		{"no-schema", ollama.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: actionSchema}},
+		{"no-schema", ollama.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"extra-body", ollama.Options{Settings: provider.Settings{
 			ExtraBody: json.RawMessage(`{"keep_alive": -1, "truncate": true, "think": "high", "options": {"num_ctx": 2048, "temperature": 0.25, "min_p": 0.1}}`),
 		}}, llm.Request{Parts: prompt, Params: all}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []byte
-			m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodPost || r.URL.Path != "/api/chat" {
-					t.Errorf("%s %s", r.Method, r.URL.Path)
-				}
-				got, _ = io.ReadAll(r.Body)
-				fmt.Fprint(w, up)
+			conformance.Request(t, c.name, "/api/chat", up, &c.req, func(t *testing.T, handler http.HandlerFunc) llm.Model {
+				return client(t, c.opts, handler)
 			})
-			if _, err := m.Generate(t.Context(), &c.req); err != nil {
-				t.Fatal(err)
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, got, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, filepath.Join("testdata", "requests", c.name+".json"), pretty.String()+"\n")
 		})
 	}
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// Would fail if a kind of answer that some server gives were read otherwise
-// than its file says. A further case is a further file.
+// Would fail if a kind of answer were read otherwise than its file says.
 func TestAnswers(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "answers", "*.txtar"))
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil || len(ar.Files) < 2 {
-				t.Fatal(err)
-			}
-			m := client(t, ollama.Options{}, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
-			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(100)}})
-			got := show(t, reply, err)
-			if *update {
-				ar.Files = append(ar.Files[:2], txtar.File{Name: "want", Data: []byte(got)})
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(ar.Files[2].Data), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// play sends the answer of a case.
-func play(t *testing.T, w http.ResponseWriter, ar *txtar.Archive) {
-	head, lines, _ := strings.Cut(string(ar.Files[0].Data), "\n")
-	status, kind, _ := strings.Cut(head, " ")
-	n, err := strconv.Atoi(status)
-	if err != nil {
-		t.Error(err)
-	}
-	w.Header().Set("Content-Type", kind)
-	for line := range strings.Lines(lines) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(n)
-	_, _ = w.Write(ar.Files[1].Data)
-}
-
-// show writes what came of a call.
-func show(t *testing.T, reply *llm.Reply, err error) string {
-	t.Helper()
-	if (reply == nil) == (err == nil) {
-		t.Fatalf("%v with %v", reply, err)
-	}
-	if err != nil {
-		e, ok := err.(*llm.Error)
-		if !ok {
-			t.Fatalf("%T", err)
-		}
-		text := err.Error() + "\n"
-		if e.RetryAfter != 0 {
-			text += fmt.Sprintf("retry after %v\n", e.RetryAfter)
-		}
-		return text
-	}
-	text, jsonErr := json.MarshalIndent(reply, "", "  ")
-	if jsonErr != nil {
-		t.Fatal(jsonErr)
-	}
-	return string(text) + "\n"
+	conformance.Answers(t, 30, func(t *testing.T, handler http.HandlerFunc) llm.Model { return client(t, ollama.Options{}, handler) })
 }
 
 // Would fail if a key or a user's header were sent otherwise than wanted, if the
@@ -292,7 +171,7 @@ func TestRefusedParameters(t *testing.T) {
 				fmt.Fprint(w, up)
 			})
 			req := &llm.Request{
-				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
+				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
 				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(0)},
 			}
 			_, err := m.Generate(t.Context(), req)

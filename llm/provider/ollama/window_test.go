@@ -13,6 +13,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 )
 
@@ -236,7 +237,7 @@ func TestWindow(t *testing.T) {
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(10)}}, 4096},
 		{audit(64, 0), 4096}, // a whole store and its reply of at most 1,000 tokens
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}}, 16384}, // a reply without a cap may be long
-		{&llm.Request{Parts: []llm.Part{picture(t), picture(t), picture(t), picture(t)}}, 32768},
+		{&llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t), conformance.Picture(t), conformance.Picture(t)}}, 32768},
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(10)}}, 32768},
 	} {
 		if _, err := m.Generate(t.Context(), c.req); err != nil {
