@@ -71,7 +71,7 @@ func TestRefusedParameters(t *testing.T) {
 				bodies = append(bodies, body)
 				if value, sent := body[member]; c.want == "" || sent && string(value) != c.then {
 					w.WriteHeader(c.status)
-					writeJSON(w, map[string]any{"type": "error", "error": map[string]any{"type": "invalid_request_error", "message": c.message}})
+					_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{"type": "invalid_request_error", "message": c.message}})
 					return
 				}
 				fmt.Fprint(w, answersUp)

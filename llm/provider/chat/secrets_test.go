@@ -1,9 +1,7 @@
 package chat_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,92 +12,18 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
-// Would fail if a key, the value of a user's header, or the prompt appeared in
-// an error, a description, or anything that can be printed: the server sends
-// back all that it was sent, in every place where servers put words.
 func TestNothingSecretIsShown(t *testing.T) {
-	const key, header = "sk-live-Q7w8E9r0T1y2U3i4", "team-P5o6I7u8Y9t0"
-	const prompt = "Row 0: (0,0)=S (0,1)=F (0,2)=H \"and\" … a line\nRow 1: (1,0)=F (1,1)=H"
-	echoes := map[string]func(w http.ResponseWriter, said string){
-		"error object": func(w http.ResponseWriter, said string) {
-			w.WriteHeader(http.StatusUnauthorized)
-			writeJSON(w, map[string]any{"error": map[string]any{"message": said, "code": said, "type": said, "param": said}})
+	conformance.Secrets(t, map[string]conformance.Echo{
+		"refused parameter": func(said string) (int, any) {
+			return http.StatusBadRequest, map[string]any{"error": map[string]any{"message": "response_format is not supported: " + said, "param": "response_format"}}
 		},
-		"error in success": func(w http.ResponseWriter, said string) {
-			writeJSON(w, map[string]any{"error": map[string]any{"message": said, "code": 502, "metadata": map[string]any{"raw": said}}})
+		"failure as an answer": func(said string) (int, any) {
+			return http.StatusOK, map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": ""}, "finish_reason": "error", "error": said}}}
 		},
-		"validator": func(w http.ResponseWriter, said string) {
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			writeJSON(w, map[string]any{"detail": []any{map[string]any{"msg": said, "loc": []any{"body", said}, "input": said}}})
-		},
-		"refused parameter": func(w http.ResponseWriter, said string) {
-			w.WriteHeader(http.StatusBadRequest)
-			writeJSON(w, map[string]any{"error": map[string]any{"message": "response_format is not supported: " + said, "param": "response_format"}})
-		},
-		"text": func(w http.ResponseWriter, said string) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, said)
-		},
-		"page": func(w http.ResponseWriter, said string) {
-			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprintf(w, "<html><title>%s</title></html>", said)
-		},
-		"content type": func(w http.ResponseWriter, said string) {
-			w.Header().Set("Content-Type", "x/"+strings.NewReplacer("\n", "", "\"", "").Replace(said))
-			_, _ = w.Write([]byte{0xff, 0xfe})
-		},
-		"location": func(w http.ResponseWriter, said string) {
-			w.Header().Set("Location", "https://"+key+"@"+key+"/"+key)
-			w.WriteHeader(http.StatusFound)
-		},
-		"finish": func(w http.ResponseWriter, said string) {
-			writeJSON(w, map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": ""}, "finish_reason": "error", "error": said}}})
-		},
-	}
-	secrets := []string{key, header, "Q7w8E9", "P5o6I7", "(0,1)=F (0,2)", "Row 1: (1,0)=F"}
-	for name, echo := range echoes {
-		for _, what := range []string{"headers", "body", "masked"} {
-			t.Run(name+" "+what, func(t *testing.T) {
-				m := client(t, chat.Options{Key: key, Settings: provider.Settings{Header: map[string]string{"X-Team": "Token " + header}}},
-					func(w http.ResponseWriter, r *http.Request) {
-						body, _ := io.ReadAll(r.Body)
-						switch what {
-						case "headers":
-							echo(w, fmt.Sprint(r.Header))
-						case "body":
-							echo(w, string(body))
-						default:
-							echo(w, "Incorrect API key provided: sk-live-Q7w8E9**********U3i4.")
-						}
-					})
-				_, err := m.Generate(t.Context(), &llm.Request{
-					Slot: "step1", Parts: []llm.Part{llm.Text(prompt), conformance.Picture(t)}, Schema: conformance.ActionSchema,
-				})
-				if err == nil {
-					t.Fatal("no error")
-				}
-				d, _ := llm.Describe(m)
-				described, _ := json.Marshal(d)
-				marshaled, _ := json.Marshal([]any{m})
-				for _, shown := range []string{
-					err.Error(), fmt.Sprintf("%+v %#v", err, err), string(described), string(marshaled),
-					fmt.Sprintf("%v %+v %#v %s %q", m, m, m, m, m), fmt.Sprintf("%v %+v", struct{ M llm.Model }{m}, []any{m}),
-				} {
-					for _, secret := range secrets {
-						if strings.Contains(shown, secret) {
-							t.Errorf("shows %q: %s", secret, shown)
-						}
-					}
-					if strings.Contains(shown, "iVBORw0KGgo") {
-						t.Errorf("shows the picture: %s", shown)
-					}
-				}
-			})
-		}
-	}
+	}, func(t *testing.T, key string, s provider.Settings, handler http.HandlerFunc) llm.Model {
+		return client(t, chat.Options{Key: key, Settings: s}, handler)
+	})
 }
-
-func writeJSON(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 // A password in the address is one as well.
 func TestPasswordInTheAddress(t *testing.T) {
