@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/export"
 	"github.com/spatialstale/spatialstale/instance"
@@ -10,17 +11,14 @@ import (
 )
 
 type datasetCmd struct {
-	Study  string       `arg:"" optional:"" default:"paper" help:"Preset or YAML file whose instances to write."`
-	Seeds  *int         `placeholder:"N" help:"Take the first N of the study's seeds."`
-	Seed   []int        `placeholder:"SEED" help:"Take this seed; repeat for several."`
-	Regime []string     `placeholder:"L1,L2,L3" help:"Regimes of change."`
-	Size   []study.Size `placeholder:"ROWSxCOLS" help:"Size of the lake; one number for a square."`
-	Out    string       `required:"" placeholder:"DIR" help:"Folder to write."`
+	Study string `arg:"" optional:"" default:"paper" help:"Preset or YAML file whose instances to write."`
+	lakeFlags
+	Out string `required:"" placeholder:"DIR" help:"Folder to write."`
 }
 
 // Run writes a study's instances as a folder for other harnesses.
 func (c *datasetCmd) Run(e *env) error {
-	flags := studyFlags{Study: c.Study, Seeds: c.Seeds, Seed: c.Seed, Regime: c.Regime, Size: c.Size}
+	flags := studyFlags{Study: c.Study, lakeFlags: c.lakeFlags}
 	s, err := flags.build()
 	if err != nil {
 		return err
@@ -72,14 +70,4 @@ func takeDataset(s *study.Study, dir string, chosen *studyFlags) error {
 }
 
 // keeps reports whether a choice admits a value; an empty one admits all.
-func keeps[T comparable](choice []T, v T) bool {
-	if len(choice) == 0 {
-		return true
-	}
-	for _, c := range choice {
-		if c == v {
-			return true
-		}
-	}
-	return false
-}
+func keeps[T comparable](choice []T, v T) bool { return len(choice) == 0 || slices.Contains(choice, v) }

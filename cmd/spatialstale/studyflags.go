@@ -11,23 +11,28 @@ import (
 	"github.com/spatialstale/spatialstale/study"
 )
 
+// lakeFlags choose among the lakes of a study.
+type lakeFlags struct {
+	Seeds  *int         `placeholder:"N" group:"What is run:" help:"Take the first N of the study's 50 seeds (more than 50 continues the same draw)."`
+	Seed   []int        `placeholder:"SEED" group:"What is run:" help:"Take this seed; repeat for several."`
+	Regime []string     `placeholder:"L1,L2,L3" group:"What is run:" help:"Regimes of change: L1 (spot), L2 (cluster), L3 (online)."`
+	Size   []study.Size `placeholder:"ROWSxCOLS" group:"What is run:" help:"Size of the lake, 4 to 64 cells a side; one number for a square."`
+}
+
 // studyFlags choose a study and change it.
 type studyFlags struct {
-	Study      string       `arg:"" optional:"" help:"Preset or YAML file (docs/studies.md); paper unless given. Presets: paper, quick, vision, batch, score, framing, sizes."`
-	Set        []string     `sep:"none" placeholder:"KEY=VALUE" group:"What is run:" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
-	Model      []string     `sep:"none" placeholder:"NAME" group:"What is run:" help:"Model to run, as provider/name (spatialstale models lists them); repeat for several. Replaces the study's models."`
-	Seeds      *int         `placeholder:"N" group:"What is run:" help:"Take the first N of the study's 50 seeds (more than 50 continues the same draw)."`
-	Seed       []int        `placeholder:"SEED" group:"What is run:" help:"Take this seed; repeat for several."`
-	Regime     []string     `placeholder:"L1,L2,L3" group:"What is run:" help:"Regimes of change: L1 (spot), L2 (cluster), L3 (online)."`
-	Task       []string     `placeholder:"detect,navigate" group:"What is run:" help:"Tasks to run."`
-	Modality   []string     `placeholder:"text,vision" group:"What is run:" help:"How observations are shown, in every task."`
-	Strategy   []string     `placeholder:"omcd,…" group:"What is run:" help:"Strategies: no-memory, no-filter, self-verify, omcd, oracle, score. Detection takes those that ask a model."`
-	Episodes   *int         `placeholder:"N" group:"What is run:" help:"Episodes per seed, regime, strategy and model."`
-	Size       []study.Size `placeholder:"ROWSxCOLS" group:"What is run:" help:"Size of the lake, 4 to 64 cells a side; one number for a square."`
-	Framing    []string     `placeholder:"neutral" group:"What is run:" help:"How the memory is introduced: neutral, trusted, warned."`
-	ViewRadius int          `placeholder:"R" group:"What is run:" help:"Show only cells within R moves of the agent; 0 shows the whole lake."`
-	Strict     bool         `name:"strict-schedule" group:"What is run:" help:"Apply every L3 change to the letter, even under the agent."`
-	Again      bool         `group:"What is run:" help:"Ask once more for verdicts that a reply left out."`
+	Study string   `arg:"" optional:"" help:"Preset or YAML file (docs/studies.md); paper unless given. Presets: paper, quick, vision, batch, score, framing, sizes."`
+	Set   []string `sep:"none" placeholder:"KEY=VALUE" group:"What is run:" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
+	Model []string `sep:"none" placeholder:"NAME" group:"What is run:" help:"Model to run, as provider/name (spatialstale models lists them); repeat for several. Replaces the study's models."`
+	lakeFlags
+	Task       []string `placeholder:"detect,navigate" group:"What is run:" help:"Tasks to run."`
+	Modality   []string `placeholder:"text,vision" group:"What is run:" help:"How observations are shown, in every task."`
+	Strategy   []string `placeholder:"omcd,…" group:"What is run:" help:"Strategies: no-memory, no-filter, self-verify, omcd, oracle, score. Detection takes those that ask a model."`
+	Episodes   *int     `placeholder:"N" group:"What is run:" help:"Episodes per seed, regime, strategy and model."`
+	Framing    []string `placeholder:"neutral" group:"What is run:" help:"How the memory is introduced: neutral, trusted, warned."`
+	ViewRadius int      `placeholder:"R" group:"What is run:" help:"Show only cells within R moves of the agent; 0 shows the whole lake."`
+	Strict     bool     `name:"strict-schedule" group:"What is run:" help:"Apply every L3 change to the letter, even under the agent."`
+	Again      bool     `group:"What is run:" help:"Ask once more for verdicts that a reply left out."`
 
 	Temperature *float64 `placeholder:"T" group:"What models are asked for:" help:"Sampling temperature; the provider's default unless given."`
 	TopP        *float64 `placeholder:"P" group:"What models are asked for:" help:"Nucleus sampling; the provider's default unless given."`
