@@ -116,6 +116,11 @@ func verifySums(dir string) error {
 }
 
 func sumOf(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() { // a pipe would be waited for
+		return "", fmt.Errorf("%s is no file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

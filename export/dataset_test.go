@@ -78,6 +78,10 @@ func TestDatasetRefusesChanges(t *testing.T) {
 		},
 		"entries.parquet is missing": func(dir string) error { return os.Remove(filepath.Join(dir, "entries.parquet")) },
 		"is no dataset":              func(dir string) error { return os.Remove(filepath.Join(dir, SumsName)) },
+		"README.md is no file": func(dir string) error {
+			path := filepath.Join(dir, CardName)
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o777))
+		},
 		"line 1 is no checksum": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, SumsName), []byte(strings.Repeat("0", 64)+"  ../secret\n"), 0o666)
 		},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import operator
 import os
 import zlib
 from typing import Any
@@ -98,7 +99,7 @@ class SpatialStaleEnv(gymnasium.Env):
             raise ValueError(f"unknown options {sorted(options)}; there is instance_seed")
         if lake is None:
             lake = self._seeds[int(self.np_random.integers(len(self._seeds)))]
-        answer = self._session.ask({"reset": {"seed": int(lake)}})
+        answer = self._session.ask({"reset": {"seed": operator.index(lake)}})
         self._memory = np.zeros((self._rows, self._cols), np.uint8)
         for entry in answer["memory"]:
             self._memory[tuple(entry["pos"])] = entry["claim"] == "DANGER"
@@ -112,7 +113,7 @@ class SpatialStaleEnv(gymnasium.Env):
         that it returns."""
         if self._memory is None:
             raise gymnasium.error.ResetNeeded("step before reset")
-        answer = self._session.ask({"step": {"action": int(action)}})
+        answer = self._session.ask({"step": {"action": operator.index(action)}})
         return (
             self._observation(answer),
             float(answer["reward"]),

@@ -140,6 +140,11 @@ def test_mistakes():
     env.reset(seed=1)
     with pytest.raises(ValueError, match="action 4"):
         env.step(4)
+    for none in (1.5, "1", None):
+        with pytest.raises(TypeError):
+            env.step(none)
+    with pytest.raises(TypeError):
+        env.reset(options={"instance_seed": 3.7})
     for _ in range(50):
         env.step(0)
     with pytest.raises(ValueError, match="ended"):
