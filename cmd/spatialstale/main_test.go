@@ -25,10 +25,28 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command as a user does.
+// notShort skips a test that runs the command over and over, or only prints. A
+// check under the race detector, eight times slower, is short.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long: not in a short run")
+	}
+}
+
+// TestScripts runs the command as a user does. A short run has those in which
+// much happens at once.
 func TestScripts(t *testing.T) {
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir = ""
+		for _, name := range []string{"run", "resume", "progress", "givenup", "replay"} {
+			files = append(files, "testdata/script/"+name+".txtar")
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

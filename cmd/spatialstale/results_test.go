@@ -30,6 +30,7 @@ var picture = regexp.MustCompile(`\]\(images/(figure-[\w-]+)\.svg\)`)
 // What the page shows is what the program says and draws. -update writes it
 // anew.
 func TestResultsPageIsRealOutput(t *testing.T) {
+	notShort(t)
 	path, err := filepath.Abs(resultsPage)
 	if err != nil {
 		t.Fatal(err)

@@ -120,6 +120,7 @@ func TestFullDisk(t *testing.T) {
 // on, and compares with an undisturbed run. It would fail if anything finished
 // were lost, made twice or made otherwise.
 func TestDisturbed(t *testing.T) {
+	notShort(t)
 	root := t.TempDir()
 	whole := filepath.Join(root, "whole")
 	if code, _, stderr := finish(t, command(t, "run", "paper", "--seeds", "5", "--out", whole)); code != exitDone {

@@ -15,6 +15,7 @@ import (
 // The tables of tests hold what NumPy, SciPy and statsmodels find in the run's
 // export. testdata/tests/tests.py makes tests.json, and names the versions.
 func TestTablesOfTestsAgainstSciPy(t *testing.T) {
+	notShort(t)
 	text, err := os.ReadFile("testdata/tests/tests.json")
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ func served(t *testing.T, args ...string) string {
 // of its own. It would fail if a refusal or a kill lost a call, had one paid for
 // twice whose answer was stored, or changed what comes out.
 func TestKilledInAStorm(t *testing.T) {
+	notShort(t)
 	const inFlight, kills = 6, 4
 	dir := t.TempDir()
 	study := []string{"run", "quick", "--seeds", "2", "--episodes", "1", "--model", "openai-api/rehearse/ref/mixed"}

@@ -116,10 +116,13 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 func TestPurseWaitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		purse := price.NewPurse(dollars(10_000 + 2*tokensAround))
+		var mu sync.Mutex
 		var order []string
 		call := func(slot string, limit, used int) func() {
 			m := llm.Budgeted(answer(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+				mu.Lock()
 				order = append(order, req.Slot)
+				mu.Unlock()
 				time.Sleep(time.Second)
 				return &llm.Reply{Usage: usage(used, -1, -1, 0)}, nil
 			}), purse.For("m", perToken, ""))
@@ -135,6 +138,8 @@ func TestPurseWaitsInOrder(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if got := strings.Join(order, " "); got != "first large small" {
 			t.Errorf("in the order %s", got)
 		}
