@@ -14,9 +14,6 @@ func (c *Collector) Bounds() []Table {
 	return []Table{c.detectionBounds(), c.navigationBounds()}
 }
 
-// A bound is a seed's least and most.
-type bound struct{ least, most *float64 }
-
 // boundColumns are the columns of one measure: least, as measured, most.
 func boundColumns[T any](key, heading string, measured func(*group[T]) Cell, of func(*T) bound) []definition[group[T]] {
 	extreme := func(pick func(bound) *float64) func(*group[T]) Cell {
@@ -69,11 +66,7 @@ func (c *Collector) detectionBounds() Table {
 		of           func(record.Counts) *float64
 	}{{"f1", "F1", record.Counts.F1}, {"precision", "precision", record.Counts.Precision}, {"recall", "recall", record.Counts.Recall}} {
 		defs = append(defs, boundColumns(m.key, m.heading, scoreOver(m.of), func(d *detectionTally) bound {
-			if d.finished == 0 {
-				return bound{new(0.0), new(1.0)}
-			}
-			v := m.of(d.counts)
-			return bound{v, v}
+			return d.value(m.of).bound
 		})...)
 	}
 	fill(&t, defs, groups)
@@ -94,7 +87,7 @@ func (c *Collector) navigationBounds() Table {
 	defs := append(episodeLabels(groups, short), lostColumn(progressOfEpisodes))
 	for end, name := range ends {
 		defs = append(defs, boundColumns(name, name, rateOf(end), func(e *episodeTally) bound {
-			return bound{quotient(e.ends[end], e.all()), quotient(e.ends[end]+e.lost(), e.all())}
+			return e.rate(end).bound
 		})...)
 	}
 	fill(&t, defs, groups)

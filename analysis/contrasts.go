@@ -79,7 +79,9 @@ func (c *Collector) contrastsAt(at setting, contrast record.Contrast, end int) [
 			}
 			row := &contrastRow{setting: a, Contrast: contrast, batchB: b.batch, end: end, a: c.episodes[a], b: c.episodes[b]}
 			row.setting.batch = cmp.Or(a.batch, b.batch)
-			row.pair()
+			// The difference is the first strategy's value less the second's.
+			pairSeeds(&row.paired, row.b, row.a, func(e *episodeTally) seedValue { return e.rate(end) })
+			row.missing = row.shared == 0
 			rows = append(rows, row)
 		}
 	}
@@ -97,38 +99,6 @@ func (c *Collector) batchesAt(at setting, strategy string) []setting {
 	}
 	slices.SortFunc(out, func(x, y setting) int { return cmp.Compare(x.batch, y.batch) })
 	return out
-}
-
-// pair takes the seeds that have lost no trial under either strategy, and the
-// bounds that lost ones leave. In a pair A is the second strategy, from which
-// the difference is taken.
-func (r *contrastRow) pair() {
-	var least, most []float64
-	lost := false
-	for _, seed := range slices.Sorted(maps.Keys(r.a)) {
-		a, b := r.a[seed], r.b[seed]
-		if b == nil {
-			continue
-		}
-		r.shared++
-		if a.lost() == 0 && b.lost() == 0 {
-			r.pairs = append(r.pairs, SeedPair{seed, quotient(b.ends[r.end], b.finished), quotient(a.ends[r.end], a.finished)})
-		}
-		lost = lost || a.lost()+b.lost() > 0
-		boundA, boundB := a.bound(r.end), b.bound(r.end)
-		least = append(least, *boundA.least-*boundB.most)
-		most = append(most, *boundA.most-*boundB.least)
-	}
-	r.missing = r.shared == 0
-	if lost {
-		r.least, r.most = new(stats.Mean(least)), new(stats.Mean(most))
-	}
-}
-
-// bound is between what a seed's rate of an end lies if its lost episodes are
-// counted one way or the other. A seed has planned episodes.
-func (e *episodeTally) bound(end int) bound {
-	return bound{quotient(e.ends[end], e.all()), quotient(e.ends[end]+e.lost(), e.all())}
 }
 
 // contrasted makes the tests of a model's contrasts and adjusts them by family:
@@ -244,16 +214,16 @@ func (c *Collector) finishContrasts(t *Table, rows []*contrastRow, tests *record
 	for i, r := range rows {
 		lost[i] = &r.paired
 	}
-	t.Warnings = append(t.Warnings, lostSeeds(lost, true)...)
+	t.Warnings = append(t.Warnings, lostSeeds(lost, "")...)
 	t.Notes = append(t.Notes, notes...)
 	t.Notes = append(t.Notes, reachNotes(lost, tests.Family.Alpha)...)
 	absent := markMissing(t, rows)
 	t.Notes = append(t.Notes, absent...)
 }
 
-// lostSeeds says how many seeds the loss of trials takes out of the tests; the
-// bounds that they leave may stand beside.
-func lostSeeds(rows []*paired, bounds bool) []string {
+// lostSeeds says how many seeds the loss of trials takes out of the tests, and
+// where the bounds that they leave stand: beside, unless elsewhere is given.
+func lostSeeds(rows []*paired, elsewhere string) []string {
 	shared, whole := 0, 0
 	for _, p := range rows {
 		shared += p.shared
@@ -262,12 +232,8 @@ func lostSeeds(rows []*paired, bounds bool) []string {
 	if whole == shared {
 		return nil
 	}
-	text := fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown.",
-		countOf(shared, "pair"), thousands(shared-whole))
-	if bounds {
-		text += " What the lost trials could change stands beside: the mean difference over all planned seeds if they had all gone against it, or for it."
-	}
-	return []string{text}
+	return []string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown. What the lost trials could change stands %s: the mean difference over all planned seeds if they had all gone against it, or for it.",
+		countOf(shared, "pair"), thousands(shared-whole), cmp.Or(elsewhere, "beside"))}
 }
 
 // reachNotes say which levels designs of these sizes cannot reach.
@@ -410,7 +376,7 @@ func (c *Collector) Headline() Table {
 			lost[i] = &r.paired
 		}
 		warnings, notes := c.declarationNotes()
-		t.Warnings = append(warnings, lostSeeds(lost, false)...)
+		t.Warnings = append(warnings, lostSeeds(lost, "in the table of contrasts")...)
 		t.Notes = append([]string{fmt.Sprintf("interval: %g%% cluster bootstrap by seed. Holm p: exact sign-flip test by seed, adjusted over all contrasts of one model on one measure that the run plans; %s: at most %g. The table of contrasts has them all.",
 			100*tests.Bootstrap.Level, markFamily, tests.Family.Alpha)}, notes...)
 	}

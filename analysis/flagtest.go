@@ -74,9 +74,10 @@ func (c *Collector) FlagTest() Table {
 		number("odds_ratio", "odds ratio", "ratio", func(p *stats.TwoProportionResult) *float64 { return p.OddsRatio }),
 		number("phi", "φ", "correlation", func(p *stats.TwoProportionResult) *float64 { return p.Phi }),
 	}...)
+	defs = append(defs, lossColumns(rows, of)...)
 	fill(&t, defs, rows)
 	if len(rows) > 0 {
-		t.Warnings = progressWarnings(unpooled(kept), "detection runs", progressOfDetection)
+		t.Warnings = append(progressWarnings(unpooled(kept), "detection runs", progressOfDetection), lostSeeds(all, "")...)
 		t.Notes = testNotes(tests.Bootstrap, "", 0)
 		t.Notes = append(t.Notes, "These p-values belong to no declared family and are not adjusted. L1+L2: both regimes of a seed together, as in the paper.")
 		t.Notes = append(t.Notes, reachNotes(all, tests.Family.Alpha)...)
@@ -104,21 +105,25 @@ func (c *Collector) seedsOf(g *detectionGroup) map[int][]*detectionTally {
 }
 
 // pairFlags pairs the flag rates of SAFE claims by seed, A on safe cells and B
-// on holes, over the seeds that have lost no trial.
+// on holes.
 func (p *paired) pairFlags(seeds map[int][]*detectionTally) {
 	for _, seed := range slices.Sorted(maps.Keys(seeds)) {
-		p.shared++
-		var rates [2]pair // by whether the claim is false
-		whole := true
-		for _, d := range seeds[seed] {
-			whole = whole && d.lost() == 0
-			for stale := range rates {
-				f := d.flags[saysSafe][stale]
-				rates[stale].plus(pair{f.flagged, f.entries})
-			}
-		}
-		if whole {
-			p.pairs = append(p.pairs, SeedPair{seed, rates[0].cell().Value, rates[1].cell().Value})
-		}
+		p.pairUp(seed, flagRate(seeds[seed], 0), flagRate(seeds[seed], 1))
 	}
+}
+
+// flagRate is how often a seed's SAFE claims are flagged, stale or not. It can
+// be anything where a detection is lost, because nothing then tells how many
+// such claims there were.
+func flagRate(detections []*detectionTally, stale int) seedValue {
+	var sum pair
+	for _, d := range detections {
+		if d.lost() > 0 {
+			return seedValue{bound: anyShare(), lost: true}
+		}
+		f := d.flags[saysSafe][stale]
+		sum.plus(pair{f.flagged, f.entries})
+	}
+	v := sum.cell().Value
+	return seedValue{v, bound{v, v}, false}
 }

@@ -47,16 +47,16 @@ func Compare(a, b *Collector, differences []Difference, models map[string]string
 	runs.Notes = append(runs.Notes, p.unpaired()...)
 	runs.Notes = append(runs.Notes, modelNotes(groupsOfModels(p.modelsA, p.modelsB), p.short)...)
 	detection := p.table(rowsOf(detections, progressOfDetection, []measureOf[detectionTally]{
-		{"f1", "F1", func(d *detectionTally) *float64 { return d.counts.F1() }},
-		{"recall", "recall", func(d *detectionTally) *float64 { return d.counts.Recall() }},
-		{"fpr", "FPR", func(d *detectionTally) *float64 { return d.counts.FPR() }},
+		{"f1", "F1", func(d *detectionTally) seedValue { return d.value(record.Counts.F1) }},
+		{"recall", "recall", func(d *detectionTally) seedValue { return d.value(record.Counts.Recall) }},
+		{"fpr", "FPR", func(d *detectionTally) seedValue { return d.value(record.Counts.FPR) }},
 	}), "detector")
 	detection.ID = "compare-detection"
 	detection.Title = "Detection: B less A, seed by seed"
 	detection.Need = "detections of one setting on one seed in both runs"
 	navigation := p.table(rowsOf(episodes, progressOfEpisodes, []measureOf[episodeTally]{
-		{"success", "success", func(e *episodeTally) *float64 { return quotient(e.ends[endSuccess], e.finished) }},
-		{"death", "death", func(e *episodeTally) *float64 { return quotient(e.ends[endDeath], e.finished) }},
+		{"success", "success", func(e *episodeTally) seedValue { return e.rate(endSuccess) }},
+		{"death", "death", func(e *episodeTally) seedValue { return e.rate(endDeath) }},
 	}), "strategy")
 	navigation.ID = "compare-navigation"
 	navigation.Title = "Navigation: B less A, seed by seed"
@@ -180,10 +180,10 @@ func matchSettings[T any](p *pairing, a, b groups[T]) *matched[T] {
 	return m
 }
 
-// A measureOf is what is compared of a seed; nil where it is undefined.
+// A measureOf is what is compared of a seed.
 type measureOf[T any] struct {
 	key, heading string
-	value        func(*T) *float64
+	read         func(*T) seedValue
 }
 
 // A coupleRow is one measure of a couple.
@@ -197,21 +197,15 @@ type coupleRow struct {
 
 // rowsOf returns a row for every measure of every couple that shares a seed.
 func rowsOf[T any](m *matched[T], of func(*T) *progress, measures []measureOf[T]) []*coupleRow {
-	whole := func(t *T) bool { return of(t).finished > 0 && of(t).lost() == 0 }
 	var rows []*coupleRow
 	for _, c := range m.both {
 		for _, measure := range measures {
 			r := &coupleRow{setting: c.setting, modelB: c.modelB, key: measure.key, heading: measure.heading}
-			for _, seed := range slices.Sorted(maps.Keys(c.a)) {
-				a, b := c.a[seed], c.b[seed]
-				if b == nil {
-					continue
-				}
-				r.shared++
-				r.lostA += index(!whole(a))
-				r.lostB += index(!whole(b))
-				if whole(a) && whole(b) {
-					r.pairs = append(r.pairs, SeedPair{seed, measure.value(a), measure.value(b)})
+			pairSeeds(&r.paired, c.a, c.b, measure.read)
+			for seed, a := range c.a {
+				if b := c.b[seed]; b != nil {
+					r.lostA += index(of(a).lost() > 0)
+					r.lostB += index(of(b).lost() > 0)
 				}
 			}
 			if r.shared > 0 {
@@ -276,6 +270,7 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 		{Column{Key: "difference", Heading: "B − A", Unit: "difference of shares", Kind: Paired, Decimals: 3}, func(r *coupleRow) Cell { return r.differenceCell() }},
 	}...)
 	defs = append(defs, testColumns("B − A", "difference of shares", true, func(r *coupleRow) *paired { return &r.paired })[1:]...)
+	defs = append(defs, lossColumns(rows, func(r *coupleRow) *paired { return &r.paired })...)
 	fill(&t, defs, rows)
 	t.Warnings = incompletePairs(rows)
 	if len(rows) > 0 {
@@ -316,6 +311,6 @@ func incompletePairs(rows []*coupleRow) []string {
 	if left == shared {
 		return nil
 	}
-	return []string{fmt.Sprintf("Incomplete: of %s, a setting and a seed each, %s are whole; trials failed or have no record in A in %s, in B in %s. Only whole pairs are used; where some lack, whole/shared is shown.",
+	return []string{fmt.Sprintf("Incomplete: of %s, a setting and a seed each, %s are whole; trials failed or have no record in A in %s, in B in %s. Only whole pairs are tested; where some lack, whole/shared is shown. What the lost trials could change stands beside: the mean B − A over all shared seeds if they had all gone against B, or for it.",
 		countOf(shared, "pair"), thousands(left), thousands(lostA), thousands(lostB))}
 }

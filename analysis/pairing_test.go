@@ -89,14 +89,16 @@ func TestCompareByHand(t *testing.T) {
 		sd            float64
 		n, undefined  int
 		pairs, shared int
+		least, most   float64
 	}{
-		// Seeds 1 and 2: 1/2 → 1 and 1 → 2/3; seed 3 is undefined in A, seed 4 lost.
-		{detection, "f1", 3.0 / 4, 5.0 / 6, 1.0 / 12, 5.0 / 6 / math.Sqrt2, 2, 1, 3, 4},
-		{detection, "recall", 3.0 / 4, 3.0 / 4, 0, 1 / math.Sqrt2, 2, 1, 3, 4},
-		{detection, "fpr", 1.0 / 6, 0, -1.0 / 6, math.Sqrt(1.0 / 12), 3, 0, 3, 4},
-		// Seed 1: 1/2 → 1, seed 2: 1 → 0.
-		{navigation, "success", 3.0 / 4, 1.0 / 2, -1.0 / 4, 1.5 / math.Sqrt2, 2, 0, 2, 3},
-		{navigation, "death", 1.0 / 4, 1.0 / 2, 1.0 / 4, 1.5 / math.Sqrt2, 2, 0, 2, 3},
+		// Seeds 1 and 2: 1/2 → 1 and 1 → 2/3; seed 3 is undefined in A, and in no
+		// bound; seed 4 is lost there, and B's F1 on it is 2/3.
+		{detection, "f1", 3.0 / 4, 5.0 / 6, 1.0 / 12, 5.0 / 6 / math.Sqrt2, 2, 1, 3, 4, -1.0 / 18, 5.0 / 18},
+		{detection, "recall", 3.0 / 4, 3.0 / 4, 0, 1 / math.Sqrt2, 2, 1, 3, 4, -1.0 / 6, 1.0 / 6},
+		{detection, "fpr", 1.0 / 6, 0, -1.0 / 6, math.Sqrt(1.0 / 12), 3, 0, 3, 4, -3.0 / 8, -1.0 / 8},
+		// Seed 1: 1/2 → 1, seed 2: 1 → 0; seed 3: A has one success of two, B nothing.
+		{navigation, "success", 3.0 / 4, 1.0 / 2, -1.0 / 4, 1.5 / math.Sqrt2, 2, 0, 2, 3, -1.0 / 2, 0},
+		{navigation, "death", 1.0 / 4, 1.0 / 2, 1.0 / 4, 1.5 / math.Sqrt2, 2, 0, 2, 3, 0, 1.0 / 2},
 	} {
 		t.Run(tt.measure, func(t *testing.T) {
 			near(t, "A", cellOf(t, tt.table, "a", tt.measure).Value, tt.a)
@@ -104,6 +106,8 @@ func TestCompareByHand(t *testing.T) {
 			d := cellOf(t, tt.table, "difference", tt.measure)
 			near(t, "difference", d.Value, tt.diff)
 			near(t, "its sd", d.SD, tt.sd)
+			near(t, "against B", cellOf(t, tt.table, "difference_least", tt.measure).Value, tt.least)
+			near(t, "for B", cellOf(t, tt.table, "difference_most", tt.measure).Value, tt.most)
 			if d.N != tt.n || d.Undefined != tt.undefined || len(d.Pairs) != tt.pairs {
 				t.Errorf("the difference rests on %d seeds without %d of %d pairs, want %d without %d of %d", d.N, d.Undefined, len(d.Pairs), tt.n, tt.undefined, tt.pairs)
 			}

@@ -1,12 +1,6 @@
 package analysis
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/stats"
-)
+import "github.com/spatialstale/spatialstale/record"
 
 // A sightRow compares one detector's F1 from pictures with that from text.
 type sightRow struct {
@@ -27,7 +21,7 @@ func (c *Collector) Sight() Table {
 			continue
 		}
 		row := &sightRow{setting: g.setting}
-		row.pairDetections(c.detection[g.setting], c.detection[seen], func(d *detectionTally) *float64 { return d.counts.F1() })
+		pairSeeds(&row.paired, c.detection[g.setting], c.detection[seen], func(d *detectionTally) seedValue { return d.value(record.Counts.F1) })
 		if row.shared > 0 {
 			rows = append(rows, row)
 			families[row.model] = append(families[row.model], &row.paired)
@@ -68,7 +62,7 @@ func (c *Collector) Sight() Table {
 	defs = append(defs, lossColumns(rows, of)...)
 	fill(&t, defs, rows)
 	if len(rows) > 0 {
-		t.Warnings = lostSeeds(all, true)
+		t.Warnings = lostSeeds(all, "")
 		t.Notes = testNotes(tests.Bootstrap, "all rows of one model", tests.Family.Alpha)
 		t.Notes = append(t.Notes, reachNotes(all, tests.Family.Alpha)...)
 		t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero.")...)
@@ -76,40 +70,4 @@ func (c *Collector) Sight() Table {
 	t.footnote()
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t
-}
-
-// pairDetections pairs two conditions of a detection by seed, and bounds what
-// the lost ones leave of a measure that lies between 0 and 1.
-func (p *paired) pairDetections(a, b map[int]*detectionTally, of func(*detectionTally) *float64) {
-	var least, most []float64
-	lost := false
-	bounds := func(d *detectionTally) (low, high float64, ok bool) {
-		if d.lost() > 0 {
-			return 0, 1, true
-		}
-		v := of(d)
-		if v == nil {
-			return 0, 0, false
-		}
-		return *v, *v, true
-	}
-	for _, seed := range slices.Sorted(maps.Keys(a)) {
-		x, y := a[seed], b[seed]
-		if y == nil {
-			continue
-		}
-		p.shared++
-		if x.lost() == 0 && y.lost() == 0 {
-			p.pairs = append(p.pairs, SeedPair{seed, of(x), of(y)})
-		}
-		lost = lost || x.lost()+y.lost() > 0
-		xLow, xHigh, okX := bounds(x)
-		yLow, yHigh, okY := bounds(y)
-		if okX && okY {
-			least, most = append(least, yLow-xHigh), append(most, yHigh-xLow)
-		}
-	}
-	if lost && len(least) > 0 {
-		p.least, p.most = new(stats.Mean(least)), new(stats.Mean(most))
-	}
 }

@@ -87,9 +87,8 @@ type paired struct {
 	shared  int        // seeds that both conditions plan
 	missing bool       // the run does not plan both conditions
 
-	// Bounds of the mean difference over all shared seeds if the lost trials had
-	// gone one way or the other; nil where nothing is lost.
-	least, most *float64
+	lossy         bool      // some seed has lost a trial
+	leasts, mosts []float64 // the least and the most that a shared seed's difference can be
 
 	differences []float64 // of the pairs that are defined on both sides
 	flip        stats.SignFlipResult
@@ -288,11 +287,11 @@ func testColumns[R any](heading, unit string, holm bool, of func(*R) *paired) []
 // lossColumns say between what bounds the difference lies if lost trials are
 // counted one way or the other. People are shown them where trials are lost.
 func lossColumns[R any](rows []*R, of func(*R) *paired) []definition[R] {
-	none := !slices.ContainsFunc(rows, func(r *R) bool { return of(r).least != nil })
+	none := !slices.ContainsFunc(rows, func(r *R) bool { return of(r).lossy })
 	group := "if lost trials had gone"
 	return []definition[R]{
-		{Column{Key: "difference_least", Heading: "against it", Group: group, Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(r *R) Cell { return Cell{Value: of(r).least} }},
-		{Column{Key: "difference_most", Heading: "for it", Group: group, Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(r *R) Cell { return Cell{Value: of(r).most} }},
+		{Column{Key: "difference_least", Heading: "against it", Group: group, Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(r *R) Cell { return Cell{Value: of(r).bounds().least} }},
+		{Column{Key: "difference_most", Heading: "for it", Group: group, Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(r *R) Cell { return Cell{Value: of(r).bounds().most} }},
 	}
 }
 
