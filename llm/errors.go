@@ -18,6 +18,7 @@ const (
 	KindRateLimit    Kind = "rate-limit"    // too many requests for now
 	KindServer       Kind = "server"        // the provider failed
 	KindNetwork      Kind = "network"       // no connection, or it broke
+	KindNoServer     Kind = "no-server"     // no connection, and there never was one (Retry)
 	KindTimeout      Kind = "timeout"       // no answer in time
 	KindMalformed    Kind = "malformed"     // an answer that cannot be read
 	KindCanceled     Kind = "canceled"      // the caller gave up
@@ -35,7 +36,7 @@ func (k Kind) Retryable() bool {
 // Fatal reports whether every further call to the same model would fail too.
 func (k Kind) Fatal() bool {
 	switch k {
-	case KindAuth, KindQuota, KindUnknownModel:
+	case KindAuth, KindQuota, KindUnknownModel, KindNoServer:
 		return true
 	}
 	return false
@@ -49,6 +50,7 @@ type Error struct {
 	Slot       string        // the slot of the request
 	Message    string        // the provider's own words, or ours
 	RetryAfter time.Duration // how long the provider asks to wait; 0 when it does not say
+	Unreached  bool          // of kind network: the server was not even reached
 	Attempts   int           // how often the call was tried, where it was tried again; 0 otherwise
 	Err        error         // the cause, if any
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,10 @@ type RetryOptions struct {
 	// Attempts is how often a call is tried in all; 0 stands for 8, 1 never
 	// tries again.
 	Attempts int
+	// Unreached is how often a call is tried in all when no connection can be
+	// made and no call of this model has ever had one: an address that is wrong,
+	// or a server that does not run, is better said at once. 0 stands for 3.
+	Unreached int
 	// Base is the wait after the first failure, which doubles with each further
 	// one; 0 stands for 1 s.
 	Base time.Duration
@@ -57,12 +62,16 @@ func seconds(d time.Duration) string {
 
 // Retry returns a model that tries a call again when it failed in a way that
 // may pass (Kind.Retryable). Where the provider says how long to wait it waits
-// at least so long, up to Cap. Everything else, a reply that cannot be used
+// at least so long, up to Cap. A server that no call has ever reached is soon
+// given up, with an error of kind no-server. Everything else, a reply that cannot be used
 // among it, is returned as it came, and so is the last failure, with the number
 // of attempts.
 func Retry(m Model, opts RetryOptions) Model {
 	if opts.Attempts <= 0 {
 		opts.Attempts = 8
+	}
+	if opts.Unreached <= 0 {
+		opts.Unreached = 3
 	}
 	if opts.Base <= 0 {
 		opts.Base = time.Second
@@ -76,12 +85,13 @@ func Retry(m Model, opts RetryOptions) Model {
 	if opts.Jitter == nil {
 		opts.Jitter = rand.Float64
 	}
-	return &retried{m, opts}
+	return &retried{model: m, opts: opts}
 }
 
 type retried struct {
-	model Model
-	opts  RetryOptions
+	model   Model
+	opts    RetryOptions
+	reached atomic.Bool // some call had a connection
 }
 
 // Unwrap returns the model that is tried again.
@@ -91,11 +101,20 @@ func (m *retried) Generate(ctx context.Context, req *Request) (*Reply, error) {
 	for attempt := 1; ; attempt++ {
 		reply, err := m.model.Generate(ctx, req)
 		if err == nil {
+			m.reached.Store(true)
 			return reply, nil
 		}
 		var e *Error
 		if !errors.As(err, &e) {
 			return nil, err
+		}
+		switch {
+		case !e.Unreached && e.Kind != KindCanceled:
+			m.reached.Store(true)
+		case e.Unreached && attempt >= m.opts.Unreached && !m.reached.Load():
+			never := *e
+			never.Kind, never.Attempts = KindNoServer, attempt
+			return nil, &never
 		}
 		if !e.Kind.Retryable() || attempt == m.opts.Attempts {
 			if attempt > 1 {

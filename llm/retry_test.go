@@ -29,7 +29,7 @@ func failing(errs ...error) (m llm.Model, calls *int) {
 	calls = new(int)
 	return modelFunc(func(context.Context, *llm.Request) (*llm.Reply, error) {
 		*calls++
-		if *calls <= len(errs) {
+		if *calls <= len(errs) && errs[*calls-1] != nil {
 			return nil, errs[*calls-1]
 		}
 		return &llm.Reply{Text: "done"}, nil
@@ -59,6 +59,39 @@ func TestRetryTriesAgainOnlyWhatMayPass(t *testing.T) {
 	m, calls := failing(plain)
 	if _, err := llm.Retry(m, llm.RetryOptions{Sleep: noSleep}).Generate(t.Context(), &llm.Request{}); err != plain || *calls != 1 {
 		t.Errorf("%v after %d calls", err, *calls)
+	}
+}
+
+// A server that was never there is given up soon; one that was there is waited
+// for as for any other trouble, also by calls that began before.
+func TestRetryOfAServerThatIsNotThere(t *testing.T) {
+	gone := &llm.Error{Kind: llm.KindNetwork, Model: "m", Message: "no connection", Unreached: true}
+	for _, tt := range []struct {
+		name  string
+		errs  []error
+		calls int
+		kind  llm.Kind
+	}{
+		{"never there", []error{gone, gone, gone, gone}, 3, llm.KindNoServer},
+		{"comes up", []error{gone, gone}, 3, ""},
+		{"there, then gone", []error{kind(llm.KindServer), gone, gone, gone, gone}, 6, ""},
+		{"there, and gone for good", []error{kind(llm.KindRateLimit), gone, gone, gone, gone, gone, gone, gone}, 8, llm.KindNetwork},
+	} {
+		m, calls := failing(tt.errs...)
+		_, err := llm.Retry(m, llm.RetryOptions{Sleep: noSleep}).Generate(t.Context(), &llm.Request{})
+		if llm.KindOf(err) != tt.kind || *calls != tt.calls {
+			t.Errorf("%s: %v after %d calls, want %q after %d", tt.name, err, *calls, tt.kind, tt.calls)
+		}
+	}
+	m, calls := failing(nil, gone, gone, gone, gone)
+	retried := llm.Retry(m, llm.RetryOptions{Sleep: noSleep})
+	for range 2 {
+		if _, err := retried.Generate(t.Context(), &llm.Request{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if *calls != 6 {
+		t.Errorf("%d calls, want 6", *calls)
 	}
 }
 

@@ -210,7 +210,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	for _, m := range x.effective.models() {
 		t.collector.AddModel(m)
 	}
-	if err := x.print(t.collector); err != nil {
+	if t.all.done == t.all.failed && x.flags.Format == "text" && !x.flags.JSON {
+		x.say("\nNo trial finished, so there is no table to show.\n")
+	} else if err := x.print(t.collector); err != nil {
 		return err
 	}
 	x.say("\nRun folder: %s\n%sAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n", x.dir, x.writePage(t.collector), x.dir, x.dir)
@@ -324,6 +326,9 @@ func (x *execution) brokenOff(cause error) error {
 	missing, err := run.Missing()
 	if err != nil {
 		return errors.Join(cause, err)
+	}
+	if llm.KindOf(cause) == llm.KindNoServer {
+		cause = fmt.Errorf("%w; does the server run, and is this its address? spatialstale models names the variable that sets it", cause)
 	}
 	planned := x.study.NumTrials()
 	err = fmt.Errorf("%w\n%d of %d trials are in %s; when the cause is mended, go on with: spatialstale resume %s", cause, planned-missing, planned, x.dir, x.dir)

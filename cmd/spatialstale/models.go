@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
@@ -117,18 +121,34 @@ func nameModels(s *study.Study) error {
 			s.Models[i] = c.Name()
 			continue
 		}
-		if _, _, err := known.Find(name); err != nil {
-			return usageError{fmt.Errorf("%w; there are\n%s", err, listModels())}
+		switch _, _, err := known.Find(name); {
+		case errors.Is(err, provider.ErrUnknown):
+			return usageError{fmt.Errorf("%w; %s", err, likelyNames(name, known))}
+		case err != nil:
+			return usageError{err}
 		}
 	}
 	return nil
 }
 
-// listModels lists the models there are, two lines each.
-func listModels() string {
-	var b strings.Builder
-	for _, a := range reference.About {
-		fmt.Fprintf(&b, "  %s\n      %s\n", a.Name, a.Note)
+// likelyNames says how names begin, and which of the models with a price may be
+// meant by one that does not begin so.
+func likelyNames(name string, known *provider.Registry) string {
+	meant := strings.ToLower(path.Base(name))
+	var like []string
+	for priced := range price.Shipped().Models {
+		if path.Base(priced) == meant {
+			like = append(like, priced)
+		}
 	}
-	return b.String() + providers().String()
+	prefixes := []string{reference.Prefix}
+	for _, p := range known.All() {
+		prefixes = append(prefixes, p.Prefix)
+	}
+	all := fmt.Sprintf("a name begins with one of %s (spatialstale models tells of each)", strings.Join(prefixes, ", "))
+	if len(like) == 0 {
+		return all
+	}
+	slices.Sort(like)
+	return fmt.Sprintf("did you mean %s? %s", strings.Join(like, " or "), all)
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type Client struct {
 	endpoint  string
 	header    http.Header
 	secrets   []string
+	answers   *strings.Replacer // takes secrets out of what models write
 	deadlines Deadlines
 	now       func() time.Time
 	http      *http.Client
@@ -109,6 +111,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 			HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		},
 	}
+	c.answers = hideWhole(c.secrets)
 	return c, nil
 }
 
@@ -208,13 +211,28 @@ func (c *Client) Error(req *llm.Request, kind llm.Kind, said string) *llm.Error 
 	return &llm.Error{Kind: kind, Model: c.model, Slot: req.Slot, Message: c.Words(req, said)}
 }
 
-// Hide takes the secrets out of what a server says of an answer, such as the
+// hideSecrets takes the secrets out of what a server says of an answer, such as the
 // name of its model, and leaves the rest as it is.
-func (c *Client) Hide(said string) string {
+func (c *Client) hideSecrets(said string) string {
 	for _, secret := range c.secrets {
 		said = hideSecret(said, secret)
 	}
 	return said
+}
+
+// hideIn takes the secrets out of an answer, which a server that repeats what it
+// was sent may put there. Places in the text no longer hold then.
+func (c *Client) hideIn(r *llm.Reply) {
+	if text := c.answers.Replace(r.Text); text != r.Text {
+		r.Text, r.Booleans = text, nil
+	}
+	r.Reasoning = c.answers.Replace(r.Reasoning)
+	r.Model = c.hideSecrets(r.Model)
+	switch r.Finish {
+	case llm.FinishStop, llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal:
+	default: // the server's own word, which is kept as well
+		r.Finish = llm.Finish(c.hideSecrets(string(r.Finish)))
+	}
 }
 
 // Words returns what a server said to a request, fit for an error or a record:
@@ -246,13 +264,23 @@ func (c *Client) broken(ctx, within context.Context, req *llm.Request, err error
 	}
 	text := err.Error()
 	var refused *net.OpError
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errConnect), strings.Contains(text, "TLS handshake timeout"):
 		return c.Error(req, llm.KindTimeout, fmt.Sprintf("no connection to %s within %v", c.endpoint, c.deadlines.Connect))
-	case errors.As(err, &refused) && refused.Op == "dial":
-		return c.Error(req, llm.KindNetwork, fmt.Sprintf("no connection to %s: %v", c.endpoint, refused.Err))
+	case errors.As(err, &refused) && (refused.Op == "dial" || refused.Op == "proxyconnect"):
+		return c.unreached(req, refused.Err)
+	case errors.As(err, &untrusted):
+		return c.unreached(req, untrusted.Err)
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "gzip: "), strings.Contains(text, "flate: "):
 		return c.Error(req, llm.KindMalformed, "the answer is not readable: "+text)
 	}
 	return c.Error(req, llm.KindNetwork, fmt.Sprintf("the connection broke %s: %s", where, text))
+}
+
+// unreached is the error of a call that found no server, or none to trust.
+func (c *Client) unreached(req *llm.Request, cause error) *llm.Error {
+	e := c.Error(req, llm.KindNetwork, fmt.Sprintf("no connection to %s: %v", c.endpoint, cause))
+	e.Unreached = true
+	return e
 }

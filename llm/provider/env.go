@@ -83,27 +83,6 @@ type Access struct {
 	BaseURL    string // where it is unless moved; empty when BaseURLVar must be set
 }
 
-// String says it in words: "key in OPENAI_API_KEY, at https://…".
-func (a Access) String() string {
-	var words []string
-	if a.Credential != "" {
-		key := "key in " + a.Credentials()
-		if a.Optional {
-			key += " if it wants one"
-		}
-		words = append(words, key)
-	}
-	switch {
-	case a.BaseURL != "" && a.BaseURLVar != "":
-		words = append(words, fmt.Sprintf("at %s unless %s says otherwise", a.BaseURL, a.BaseURLVar))
-	case a.BaseURL != "":
-		words = append(words, "at "+a.BaseURL)
-	case a.BaseURLVar != "":
-		words = append(words, "at the address in "+a.BaseURLVar)
-	}
-	return strings.Join(words, ", ")
-}
-
 // Credentials names the variables that may hold the key: "A_KEY or B_KEY".
 func (a Access) Credentials() string {
 	if a.Or == "" {

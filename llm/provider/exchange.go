@@ -50,12 +50,7 @@ func (x *Exchange) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, 
 		}
 		reply, err := x.Read(req, answer)
 		if err == nil {
-			reply.Model = x.Client.Hide(reply.Model)
-			switch reply.Finish {
-			case llm.FinishStop, llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal:
-			default: // the server's own word, which is kept as well
-				reply.Finish = llm.Finish(x.Client.Hide(string(reply.Finish)))
-			}
+			x.Client.hideIn(reply)
 			return reply, nil
 		}
 		var f *Fault

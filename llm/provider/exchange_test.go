@@ -1,28 +1,46 @@
 package provider_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/record"
 )
 
-// What a server says of its answer is kept in the run; a key that it echoes
-// there must not be.
+// What a server says of its answer is kept in the run, and so is the answer; a
+// key that either repeats must not be. A key that may be a word is left in
+// answers, where it may be meant.
 func TestNoSecretInWhatIsSaidOfAnAnswer(t *testing.T) {
 	const key = "Basic c2VjcmV0LXdvcmQtb2Ytb3Vycw=="
-	client, stop := serve(t, func(http.ResponseWriter, *http.Request) {}, provider.Settings{Header: map[string]string{"X-Key": key}})
+	client, stop := serve(t, func(http.ResponseWriter, *http.Request) {}, provider.Settings{Header: map[string]string{"X-Key": key, "X-Local": "EMPTY"}})
 	defer stop()
+	var text string
 	x := provider.Exchange{
 		Client: client,
 		Encode: func(*llm.Request) ([]string, []byte) { return nil, []byte("{}") },
 		Read: func(*llm.Request, *provider.Answer) (*llm.Reply, error) {
-			return &llm.Reply{Text: "words", Model: "gpt-" + key, Finish: key}, nil
+			return &llm.Reply{Text: text, Reasoning: "I was given " + key, Booleans: []record.Boolean{{At: 1}}, Model: "gpt-" + key, Finish: key}, nil
 		},
 	}
-	reply, err := x.Generate(t.Context(), &llm.Request{})
-	if err != nil || reply.Model != "gpt-[credential]" || reply.Finish != "[credential]" || reply.Text != "words" {
-		t.Errorf("%+v %v", reply, err)
+	for said, want := range map[string]string{
+		"words":                          "words",
+		"an EMPTY cell with " + key[:12]: "an EMPTY cell with " + key[:12],
+		`{"reasoning": "` + key + `"} ` + url.QueryEscape(key):          `{"reasoning": "[credential]"} [credential]`,
+		"in base64 " + base64.StdEncoding.EncodeToString([]byte(key)):   "in base64 [credential]",
+		"twice " + key + key + hex.EncodeToString([]byte(key)) + ", so": "twice [credential][credential][credential], so",
+	} {
+		text = said
+		reply, err := x.Generate(t.Context(), &llm.Request{})
+		if err != nil || reply.Model != "gpt-[credential]" || reply.Finish != "[credential]" || reply.Reasoning != "I was given [credential]" || reply.Text != want {
+			t.Errorf("%+v %v", reply, err)
+		}
+		if kept := len(reply.Booleans) == 1; kept != (said == want) {
+			t.Errorf("%q: places in the text are kept: %v", said, kept)
+		}
 	}
 }

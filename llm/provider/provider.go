@@ -9,6 +9,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ func (r *Registry) Add(providers ...Provider) {
 // All returns the providers in the order in which they were added.
 func (r *Registry) All() []Provider { return slices.Clone(r.providers) }
 
+// ErrUnknown is in the error of a name that begins with no provider.
+var ErrUnknown = errors.New("unknown model")
+
 // Find returns the provider of a model, by the longest prefix that fits, and
 // the rest of the name. It asks for no credential.
 func (r *Registry) Find(name string) (p Provider, model string, err error) {
@@ -56,7 +60,7 @@ func (r *Registry) Find(name string) (p Provider, model string, err error) {
 		}
 	}
 	if p.Prefix == "" {
-		return Provider{}, "", fmt.Errorf("unknown model %q", name)
+		return Provider{}, "", fmt.Errorf("%w %q", ErrUnknown, name)
 	}
 	model = strings.TrimPrefix(name, p.Prefix)
 	if strings.TrimSpace(model) != model || model == "" || strings.ContainsFunc(model, unicode.IsControl) {
@@ -77,14 +81,4 @@ func (r *Registry) Open(name string, env Env) (llm.Model, error) {
 		return nil, err
 	}
 	return p.Open(model, env)
-}
-
-// String lists the providers for people, with the names of the credentials that
-// they want, two lines each.
-func (r *Registry) String() string {
-	var b strings.Builder
-	for _, p := range r.providers {
-		fmt.Fprintf(&b, "  %s\n      %s\n", p.Form, strings.Join(slices.DeleteFunc([]string{p.Note, p.Access.String()}, func(s string) bool { return s == "" }), "; "))
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

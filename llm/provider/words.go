@@ -104,6 +104,25 @@ func formsOf(secret string) []string {
 	return append(forms, hexed, strings.ToUpper(hexed))
 }
 
+// keyLength is the length in bytes from which on a secret is taken for a key
+// that no model writes by chance.
+const keyLength = 20
+
+// hideWhole returns what takes keys out of the text of answers. A shorter secret,
+// such as the EMPTY of a local server, may be a word that belongs there.
+func hideWhole(secrets []string) *strings.Replacer {
+	var pairs []string
+	for _, secret := range secrets {
+		if len(secret) < keyLength {
+			continue
+		}
+		for _, form := range formsOf(secret) {
+			pairs = append(pairs, form, hidden)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 func commonPrefix(a, b string) int {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -139,7 +140,8 @@ var passing = []llmtest.Fault{
 // NoConnection asks where nothing listens.
 func NoConnection(t *testing.T, p Protocol) {
 	_, err := p.Open(t, "http://127.0.0.1:1/v1", provider.Settings{}).Generate(t.Context(), Step())
-	if llm.KindOf(err) != llm.KindNetwork || !strings.Contains(err.Error(), "no connection to "+p.Endpoint+": ") {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.KindNetwork || !e.Unreached || !strings.Contains(err.Error(), "no connection to "+p.Endpoint+": ") {
 		t.Error(err)
 	}
 }
