@@ -38,7 +38,7 @@ type Collector struct {
 	replies   map[asked]*replyTally
 	reader    reasonReader
 	calls     map[callKey]*callTally // those that were paid for
-	pricedBy  string                 // the date of the list of prices; empty when it is not said
+	pricedBy  []string               // the dates of the lists of prices, ascending
 	asked     []record.ModelInfo     // what the run says of its models
 }
 

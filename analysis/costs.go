@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spatialstale/spatialstale/record"
@@ -96,8 +97,12 @@ func (c *Collector) AddCall(spec *record.Spec, call *PaidCall) {
 	t.latency += call.Latency
 }
 
-// PricedBy says of which day the list of prices is that costs are by.
-func (c *Collector) PricedBy(date string) { c.pricedBy = date }
+// PricedBy says of which day a list of prices is that costs are by. There may
+// be several.
+func (c *Collector) PricedBy(date string) {
+	addNew(&c.pricedBy, date)
+	slices.Sort(c.pricedBy)
+}
 
 // A callKey is a task and a setting.
 type callKey struct {
@@ -158,8 +163,8 @@ func (c *Collector) Costs() Table {
 	}
 	t.Notes = undefinedNotes(&t, "–: no server said how many, or the list of prices does not have the model; it is not zero.")
 	t.Notes = append(t.Notes, "cached: of the tokens in, those read from the provider’s cache; thinking: of the tokens out. s a call: the mean, with the waits of calls that were tried again.")
-	if c.pricedBy != "" {
-		t.Notes = append(t.Notes, "Dollars by the list of prices of "+c.pricedBy+".")
+	if len(c.pricedBy) > 0 {
+		t.Notes = append(t.Notes, "Dollars by the list of prices of "+strings.Join(c.pricedBy, " and of ")+".")
 	}
 	for _, r := range rows {
 		silent := r.calls - min(r.input.n, r.output.n)

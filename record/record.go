@@ -386,6 +386,10 @@ type ModelInfo struct {
 	Settings     *ModelSettings `json:"settings,omitempty"`      // nil where nothing but the study's parameters was asked
 	Changes      []ParamChange  `json:"changes,omitempty"`       // what its server made us change of them
 	ServerModels []string       `json:"server_models,omitempty"` // the names that its server reported, in order of first use
+
+	// Price is what its tokens cost when the run was last gone on with, as
+	// llm/price has it; absent when it was not known.
+	Price json.RawMessage `json:"price,omitempty"`
 }
 
 // ModelSettings are what was asked of a model's calls beside the study's

@@ -75,9 +75,12 @@ func (x *execution) open(run []record.ModelInfo) (err error) {
 	if x.prices, err = readPrices(x.flags.Prices); err != nil {
 		return err
 	}
+	if x.prices, err = pricesOf(x.prices, x.flags.Prices, run); err != nil {
+		return err
+	}
 	x.purse = price.NewPurse((*price.USD)(x.flags.Budget))
 	x.effective.say = x.notice
-	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, watch: &x.effective, paidFor: x.paidFor, waits: func(w llm.Wait) {
+	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, prices: x.prices, watch: &x.effective, paidFor: x.paidFor, waits: func(w llm.Wait) {
 		if t := x.tally.Load(); t != nil {
 			t.waits(w)
 		}
@@ -163,7 +166,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	if err := x.effective.write(x.effective.models()); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	t.collector.PricedBy(x.prices.Date)
+	for name := range t.paid {
+		t.collector.PricedBy(x.prices.Dated(name))
+	}
 	x.tally.Store(t)
 	stopProgress := t.showProgress(x.env.stderr, x.flags.JSON)
 	ended := make(chan struct{})
@@ -281,12 +286,10 @@ func (x *execution) again() error {
 		return err
 	}
 	defer run.Close()
-	prices, err := readPrices(x.flags.Prices)
-	if err != nil {
+	read := newRunReader()
+	if err := read.price(x.flags.Prices); err != nil {
 		return err
 	}
-	read := newRunReader()
-	read.price(prices)
 	if err := read.run(run, x.dir); err != nil {
 		return err
 	}

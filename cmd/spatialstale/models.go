@@ -39,6 +39,7 @@ type opener struct {
 	flags  *modelFlags
 	run    map[string]record.ModelInfo // what the models of a run that goes on were asked; nil for a new run
 	waits  func(llm.Wait)              // is told of each wait before a call is tried again; nil for nobody
+	prices *price.List                 // by which the run is counted; nil for none
 	watch  *effective                  // learns what comes of the calls
 	getenv func(string) string
 	// paidFor puts around a provider's model what belongs to each of its
@@ -82,6 +83,11 @@ func (o *opener) openOne(name string, models []string) (llm.Model, error) {
 		return c, nil
 	}
 	info := record.ModelInfo{Name: name, Settings: asked}
+	if o.prices != nil {
+		if info.Price, err = priceOf(o.prices, name); err != nil {
+			return nil, err
+		}
+	}
 	if before, ok := o.run[name]; ok {
 		if info.Settings, err = keep(name, before.Settings, asked, &settings); err != nil {
 			return nil, err

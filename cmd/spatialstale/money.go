@@ -45,6 +45,36 @@ func readPrices(file string) (*price.List, error) {
 	return price.Read(file)
 }
 
+// pricesOf returns the prices for a run: those that its manifest holds, and the
+// list's for what it does not, because a run is counted by what it was made
+// with. A file that is given goes before both.
+func pricesOf(list *price.List, file string, models []record.ModelInfo) (*price.List, error) {
+	if file != "" {
+		return list, nil
+	}
+	kept := map[string]price.Price{}
+	for _, m := range models {
+		if len(m.Price) == 0 {
+			continue
+		}
+		var p price.Price
+		if err := json.Unmarshal(m.Price, &p); err != nil {
+			return nil, fmt.Errorf("the price of %s in the manifest: %w", m.Name, err)
+		}
+		kept[m.Name] = p
+	}
+	return list.With(kept), nil
+}
+
+// priceOf is a model's price for the manifest; nil when it is not known.
+func priceOf(prices *price.List, model string) (json.RawMessage, error) {
+	p, known := prices.Of(model)
+	if !known {
+		return nil, nil
+	}
+	return json.Marshal(p)
+}
+
 // capOptions say how much a model may write where the study does not.
 func capOptions(prices *price.List, model string) llm.CapOptions {
 	o := llm.CapOptions{Thinking: llm.DefaultThinking}
@@ -103,7 +133,7 @@ func (x *execution) checkBudget() error {
 		case m.Control:
 		case !known:
 			errs = append(errs, fmt.Errorf("--budget needs the price of %s, which the list of %s does not have; give one with --prices FILE, as in\n  date: %s\n  models:\n    %s: {input: 2.50, output: 10.00, source: where you read it}",
-				m.Name, x.prices.Date, x.env.now().Format("2006-01-02"), m.Name))
+				m.Name, x.prices.Dated(m.Name), x.env.now().Format("2006-01-02"), m.Name))
 		case p.Images == nil && shows(x.study, record.Vision):
 			errs = append(errs, fmt.Errorf("--budget needs to know how many tokens a picture has for %s, which the list of prices does not say; give a list with its images rule with --prices FILE (docs/costs.md), or leave pictures out with --modality text", m.Name))
 		}
@@ -353,10 +383,17 @@ func (x *execution) bill(t *tally) string {
 	if stands.Unseen > 0 {
 		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(stands.Unseen, "call"))
 	}
-	if s.unknown == s.calls {
-		text += fmt.Sprintf("; the list of prices of %s does not have it\n", x.prices.Date)
+	var dates []string
+	for _, name := range slices.Sorted(maps.Keys(t.paid)) {
+		if date := x.prices.Dated(name); !slices.Contains(dates, date) {
+			dates = append(dates, date)
+		}
+	}
+	slices.Sort(dates)
+	if list := strings.Join(dates, " and "); s.unknown == s.calls {
+		text += fmt.Sprintf("; the list of prices of %s does not have it\n", list)
 	} else {
-		text += fmt.Sprintf(", by the list of prices of %s\n", x.prices.Date)
+		text += fmt.Sprintf(", by the list of prices of %s\n", list)
 	}
 	if stands.Overruns > 0 {
 		text += fmt.Sprintf("%s cost more than the cap on output tokens allows: a server does not keep to it, and a budget cannot hold it\n", count(stands.Overruns, "call"))

@@ -27,7 +27,7 @@ func outcome(args ...string) (code int, said string) {
 func priceFile(t *testing.T, model, price string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prices.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "date: 2026-11-30\nmodels:\n  %s: %s\n", model, price), 0o644); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "date: 2026-01-01\nmodels:\n  %s: %s\n", model, price), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -145,7 +145,8 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 }
 
 // A run that was to cost no more than a sum keeps to it when it goes on without
-// a word of it, and refuses to when it has lost its prices.
+// a word of it, by the prices that it was begun with; so do its tables, whatever
+// the list that ships has by then.
 func TestResumeKeepsTheBudget(t *testing.T) {
 	const model = "openai-api/rehearse/ref/reader"
 	url, stop := rehearse(t)
@@ -159,8 +160,22 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 	if code, said := outcome("resume", dir, "--prices", prices); code != exitStopped || !strings.Contains(said, "the run's budget of $0.08") || !strings.Contains(said, "the budget of $0.08") {
 		t.Errorf("%d: %s", code, said)
 	}
-	if code, said := outcome("resume", dir); code != exitUsage || !strings.Contains(said, "--budget needs the price of "+model) {
-		t.Errorf("without its prices: %d: %s", code, said)
+	if code, said := outcome("resume", dir); code != exitStopped || !strings.Contains(said, "the budget of $0.08") || !strings.Contains(said, "by the list of prices of 2026-01-01") {
+		t.Errorf("by the run's own prices: %d: %s", code, said)
+	}
+	report := func(args ...string) string {
+		t.Helper()
+		return inProcess(t, append([]string{"report", dir, "--table", "costs", "--format", "json"}, args...)...)
+	}
+	twice := priceFile(t, model, "{input: 5.00, output: 20, thinks: false, source: made up}")
+	spent, _ := billed(t, dir, 2.5, 10)
+	for dollars, table := range map[float64]string{spent: report(), 2 * spent: report("--prices", twice)} {
+		if want := fmt.Sprintf("%.6f", dollars); !strings.Contains(table, want[:len(want)-1]) {
+			t.Errorf("the table of costs is not of $%s: %s", want, table)
+		}
+	}
+	if own := report(); !strings.Contains(own, "Dollars by the list of prices of 2026-01-01.") {
+		t.Errorf("the date of the list: %s", own)
 	}
 	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "3"); code != exitDone {
 		t.Errorf("%d: %s", code, said)

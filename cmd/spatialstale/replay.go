@@ -133,17 +133,28 @@ func (s *replaySource) model(name string) record.ModelInfo {
 // openReplay makes the study's models ready: each answers what the runs have
 // recorded of it.
 func (x *execution) openReplay(s *replaySource) (err error) {
+	if err := nameModels(x.study); err != nil {
+		return err
+	}
 	if x.prices, err = readPrices(x.flags.Prices); err != nil {
 		return err
 	}
-	if err := nameModels(x.study); err != nil {
+	var models []record.ModelInfo
+	for _, name := range x.study.Models {
+		models = append(models, s.model(name))
+	}
+	if x.prices, err = pricesOf(x.prices, x.flags.Prices, models); err != nil {
 		return err
 	}
 	x.replay = s
 	x.models = map[string]llm.Model{}
 	for _, name := range x.study.Models {
 		x.models[name] = llm.Replay(name, s)
-		x.effective.add(s.model(name), nil)
+		info := s.model(name)
+		if info.Price, err = priceOf(x.prices, name); err != nil {
+			return err
+		}
+		x.effective.add(info, nil)
 	}
 	return nil
 }

@@ -39,18 +39,16 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
 	}
-	prices, err := readPrices(c.Prices)
-	if err != nil {
-		return err
-	}
 	if c.Format == "html" {
-		return c.html(e, prices)
+		return c.html(e)
 	}
 	if c.AllReplays {
 		return usageError{errors.New("--all-replays goes with --format html")}
 	}
 	read := newRunReader()
-	read.price(prices)
+	if err := read.price(c.Prices); err != nil {
+		return err
+	}
 	again := analysis.NewRescoring(read.collector)
 	for _, dir := range c.Runs {
 		if err := c.read(e, dir, read, again); err != nil {
@@ -97,7 +95,7 @@ func (c *reportCmd) Run(e *env) error {
 const pageRoom = 5_000_000
 
 // html writes a page of all tables.
-func (c *reportCmd) html(e *env, prices *price.List) error {
+func (c *reportCmd) html(e *env) error {
 	switch {
 	case c.Rescore:
 		return usageError{errors.New("--rescore has no page; leave --format html away")}
@@ -106,7 +104,9 @@ func (c *reportCmd) html(e *env, prices *price.List) error {
 	}
 	read := newRunReader()
 	read.page = newPageMaker()
-	read.price(prices)
+	if err := read.price(c.Prices); err != nil {
+		return err
+	}
 	for _, dir := range c.Runs {
 		run, err := store.Open(dir)
 		if err != nil {
@@ -195,6 +195,7 @@ type runReader struct {
 	collector *analysis.Collector
 	runOf     map[string]string // trial → the run that plans it
 	prices    *price.List       // nil to leave out what calls took
+	priceFile string            // where the prices are from; empty for those of each run, and the list that ships
 	page      *pageMaker        // nil for none
 }
 
@@ -202,10 +203,12 @@ func newRunReader() *runReader {
 	return &runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
 }
 
-// price has the calls of models that are paid for read as well.
-func (r *runReader) price(list *price.List) {
-	r.prices = list
-	r.collector.PricedBy(list.Date)
+// price has the calls of models that are paid for read as well, and counted by a
+// file's prices, or by those that each run was made with.
+func (r *runReader) price(file string) (err error) {
+	r.prices, err = readPrices(file)
+	r.priceFile = file
+	return err
 }
 
 func (r *runReader) run(run *store.Run, dir string) error {
@@ -221,6 +224,12 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	var paid paidTrials
+	var prices *price.List
+	if r.prices != nil {
+		if prices, err = pricesOf(r.prices, r.priceFile, manifest.Models); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
 	if r.page != nil {
 		r.page.open(run, dir)
 	}
@@ -228,8 +237,9 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		if r.prices != nil && !isControl(spec.Model) {
+		if prices != nil && !isControl(spec.Model) {
 			paid.add(spec)
+			r.collector.PricedBy(prices.Dated(spec.Model))
 		}
 		if other, ok := r.runOf[spec.Key]; ok {
 			return fmt.Errorf("trial %s is in both %s and %s, so they cannot be taken together; report them one at a time", spec.Key, other, dir)
@@ -268,7 +278,7 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		paid.tell(r.collector, c, costOf(r.prices, c))
+		paid.tell(r.collector, c, costOf(prices, c))
 	}
 	return nil
 }

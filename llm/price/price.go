@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -42,6 +43,7 @@ type Price struct {
 	Source      string   `yaml:"source" json:"source"` // where the figures are from
 	Date        string   `yaml:"date" json:"date"`     // when they were read there; the list's unless given
 	Note        string   `yaml:"note" json:"note,omitempty"`
+	List        string   `yaml:"-" json:"list"` // the date of the list that it stands in
 }
 
 // Shipped returns the list that ships with the program.
@@ -78,6 +80,7 @@ func parse(text []byte) (*List, error) {
 		if p.Date == "" {
 			p.Date = l.Date
 		}
+		p.List = l.Date
 		if err := p.check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -124,6 +127,26 @@ func (l *List) Of(model string) (*Price, bool) {
 		return nil, false
 	}
 	return &p, true
+}
+
+// With returns the list with other prices for some models, such as those by
+// which a run was begun.
+func (l *List) With(prices map[string]Price) *List {
+	out := &List{Date: l.Date, Models: maps.Clone(l.Models)}
+	if out.Models == nil {
+		out.Models = map[string]Price{}
+	}
+	maps.Copy(out.Models, prices)
+	return out
+}
+
+// Dated returns the date of the list that has the model's price, or that lacks
+// it.
+func (l *List) Dated(model string) string {
+	if p, ok := l.Of(model); ok {
+		return p.List
+	}
+	return l.Date
 }
 
 // rates are the prices by the token. A price that has none for cached or
