@@ -16,12 +16,21 @@ import (
 // server's answer and an export, had them the wrong way round, or if a run with
 // them could not be checked.
 func TestLogprobs(t *testing.T) {
-	dir := t.TempDir()
 	url, stop := rehearse(t, "--certainty", "0.9", "--control", "ref/mixed?tpr=0.6&fpr=0.2")
 	defer stop()
 	t.Setenv("REHEARSE_BASE_URL", url)
+	t.Setenv("GOOGLE_BASE_URL", strings.TrimSuffix(url, "/v1"))
+	t.Setenv("GEMINI_API_KEY", "none")
+	t.Setenv("OLLAMA_HOST", strings.TrimSuffix(url, "/v1"))
+	for _, model := range []string{"openai-api/rehearse/m", "google/m", "ollama/m"} {
+		t.Run(model, func(t *testing.T) { logprobsOf(t, model) })
+	}
+}
+
+func logprobsOf(t *testing.T, model string) {
+	dir := t.TempDir()
 	run, tables := filepath.Join(dir, "run"), filepath.Join(dir, "tables")
-	study := []string{"--task", "detect", "--modality", "text", "--seeds", "2", "--model", "openai-api/rehearse/m"}
+	study := []string{"--task", "detect", "--modality", "text", "--seeds", "2", "--model", model}
 	inProcess(t, append([]string{"run", "quick", "--out", run, "--logprobs"}, study...)...)
 	inProcess(t, "check", run)
 	inProcess(t, "export", run, "--format", "jsonl", "--out", tables)

@@ -37,6 +37,8 @@ func (gemini) read(r *http.Request, body []byte, p *prompt) (model string, probl
 			MimeType        string          `json:"responseMimeType"`
 			Schema          json.RawMessage `json:"responseJsonSchema"`
 			MediaResolution string          `json:"mediaResolution"`
+			Logprobs        bool            `json:"responseLogprobs"`
+			TopLogprobs     int             `json:"logprobs"`
 			Thinking        *struct {
 				Budget  *int   `json:"thinkingBudget"`
 				Level   string `json:"thinkingLevel"`
@@ -56,10 +58,15 @@ func (gemini) read(r *http.Request, body []byte, p *prompt) (model string, probl
 		return "", refuse("", "* GenerateContentRequest.contents: contents is not specified")
 	case len(config.Schema) > 0 && config.MimeType != "application/json":
 		return "", refuse("", "response_json_schema is only supported with response_mime_type application/json")
+	case config.TopLogprobs < 0 || config.TopLogprobs > 20:
+		return "", refuse("", "* GenerateContentRequest.generation_config.logprobs: must be between 0 and 20")
+	case config.TopLogprobs > 0 && !config.Logprobs:
+		return "", refuse("", "* GenerateContentRequest.generation_config.logprobs: response_logprobs must be true when it is set")
 	case config.Thinking != nil && config.Thinking.Budget != nil && config.Thinking.Level != "":
 		return "", refuse("", "You can only set only one of thinking budget and thinking level.")
 	}
 	p.cap = config.MaxOutputTokens
+	p.logprobs = config.Logprobs
 	for i, content := range q.Contents {
 		for j, part := range content.Parts {
 			switch {
@@ -88,6 +95,8 @@ func (gemini) refuseParam(param string, members map[string]json.RawMessage) *ref
 		param = "maxOutputTokens"
 	case "top_p":
 		param = "topP"
+	case "logprobs":
+		param = "responseLogprobs"
 	case "thinking":
 		param = "thinkingConfig"
 	}
@@ -99,6 +108,8 @@ func (gemini) refuseParam(param string, members map[string]json.RawMessage) *ref
 	switch param {
 	case "responseJsonSchema":
 		return refuse("", "JSON mode is not enabled for this model")
+	case "responseLogprobs":
+		return refuse("", "Logprobs is not enabled for this model")
 	case "thinkingConfig":
 		return refuse("", "Thinking is not enabled for this model")
 	}
@@ -183,7 +194,28 @@ func (gemini) reply(p *prompt, said *said, f Fault) any {
 	if f == NullContent {
 		m["candidates"] = []any{map[string]any{"content": nil, "finishReason": finish, "index": 0}}
 	} else if f != NoChoices {
-		m["candidates"] = []any{map[string]any{"content": content, "finishReason": finish, "index": 0}}
+		candidate := map[string]any{"content": content, "finishReason": finish, "index": 0}
+		if p.logprobs && said.certainty > 0 {
+			candidate["logprobsResult"] = googleTokens(said.text, said.certainty)
+		}
+		m["candidates"] = []any{candidate}
 	}
 	return m
+}
+
+// googleTokens are a text's tokens as Google writes them: those that were
+// chosen, and beside them the likeliest in each place.
+func googleTokens(text string, certainty float64) map[string]any {
+	one := func(t *wireToken) map[string]any {
+		return map[string]any{"token": t.Token, "tokenId": 0, "logProbability": t.Logprob}
+	}
+	chosen, top := []any{}, []any{}
+	for _, t := range tokens(text, certainty) {
+		var candidates []any
+		for i := range t.Top {
+			candidates = append(candidates, one(&t.Top[i]))
+		}
+		chosen, top = append(chosen, one(&t)), append(top, map[string]any{"candidates": candidates})
+	}
+	return map[string]any{"chosenCandidates": chosen, "topCandidates": top}
 }

@@ -24,6 +24,7 @@ func (ollama) read(_ *http.Request, body []byte, p *prompt) (model string, probl
 			Images  []string `json:"images"`
 		} `json:"messages"`
 		Format   json.RawMessage `json:"format"`
+		Logprobs bool            `json:"logprobs"`
 		Stream   *bool           `json:"stream"`
 		Truncate *bool           `json:"truncate"`
 		Options  struct {
@@ -44,6 +45,7 @@ func (ollama) read(_ *http.Request, body []byte, p *prompt) (model string, probl
 		return "", refuse("", `invalid format: %s; expected "json" or a valid JSON Schema object`, q.Format)
 	}
 	p.cap = max(0, q.Options.Predict)
+	p.logprobs = q.Logprobs
 	for _, m := range q.Messages {
 		for _, file := range m.Images { // they stand before the text
 			if err := p.addPNG(file); err != nil {
@@ -144,6 +146,9 @@ func (ollama) reply(p *prompt, said *said, f Fault) any {
 		"model": p.control.Name(), "created_at": "2026-01-01T00:00:00Z", "done": true, "done_reason": string(said.finish),
 		"message":           map[string]any{"role": "assistant", "content": said.text},
 		"prompt_eval_count": p.tokens, "eval_count": said.tokens,
+	}
+	if p.logprobs && said.certainty > 0 {
+		m["logprobs"] = tokens(said.text, said.certainty)
 	}
 	switch f {
 	case NullContent:

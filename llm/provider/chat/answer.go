@@ -170,7 +170,7 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 	default:
 		return nil, provider.Malformed("a reply without content")
 	}
-	reply.Booleans = choice.Logprobs.booleans(reply.Text)
+	reply.Booleans = provider.Tokens(choice.Logprobs).Booleans(reply.Text)
 	return reply, nil
 }
 

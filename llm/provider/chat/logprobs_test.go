@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -95,7 +97,7 @@ func TestBooleans(t *testing.T) {
 			t.Errorf("%s: %v in %s", c.name, err, c.logprobs)
 			continue
 		}
-		if got := show(l.booleans(c.text)); got != c.want {
+		if got := show(provider.Tokens(l).Booleans(c.text)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -137,7 +139,7 @@ func TestBooleansInAnyTokens(t *testing.T) {
 			}
 		}
 		next := 0
-		for _, b := range l.booleans(reply) {
+		for _, b := range provider.Tokens(l).Booleans(reply) {
 			for next < len(at) && at[next] < b.At {
 				next++
 			}
@@ -152,11 +154,13 @@ func TestBooleansInAnyTokens(t *testing.T) {
 				t.Fatalf("at %d of %q: %s", b.At, reply, show([]record.Boolean{b}))
 			}
 		}
-		if got := len(l.booleans(reply)); got != len(at) {
+		if got := len(provider.Tokens(l).Booleans(reply)); got != len(at) {
 			t.Fatalf("%d booleans of %d in %q", got, len(at), reply)
 		}
 	})
 }
+
+var boolean = regexp.MustCompile(`^(?:[tT]rue|[fF]alse)(?:[^_0-9A-Za-z]|$)`)
 
 // FuzzLogprobs would fail if log-probabilities broke the reader, or gave a
 // boolean that is none, none of the two, or no logarithm of a probability.
@@ -167,8 +171,8 @@ func FuzzLogprobs(f *testing.F) {
 		var l logprobs
 		_ = l.UnmarshalJSON(raw)
 		last := -1
-		for _, b := range l.booleans(text) {
-			if b.At <= last || b.At >= len(text) || wordAt(text[b.At:]) == 0 {
+		for _, b := range provider.Tokens(l).Booleans(text) {
+			if b.At <= last || b.At >= len(text) || !boolean.MatchString(text[b.At:]) {
 				t.Fatalf("a boolean at %d of %q", b.At, text)
 			}
 			last = b.At

@@ -16,6 +16,7 @@ type response struct {
 			Parts []part `json:"parts"`
 		} `json:"content"`
 		FinishReason provider.Text `json:"finishReason"`
+		Logprobs     logprobs      `json:"logprobsResult"`
 	} `json:"candidates"`
 	PromptFeedback struct {
 		BlockReason provider.Text `json:"blockReason"`
@@ -104,6 +105,7 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 			reply.Text += string(*p.Text)
 		}
 	}
+	reply.Booleans = provider.Tokens(first.Logprobs).Booleans(reply.Text)
 	reply.Finish = finish(string(first.FinishReason))
 	if !given && reply.Reasoning == "" && (reply.Finish == llm.FinishStop || reply.Finish == "") {
 		return nil, provider.Malformed("a reply without content")
@@ -112,6 +114,42 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 		reply.Finish = llm.FinishLength
 	}
 	return reply, nil
+}
+
+// logprobs are the tokens of a reply: those that were chosen, and beside each the
+// likeliest in its place. Anything else is no tokens.
+type logprobs provider.Tokens
+
+// UnmarshalJSON never fails.
+func (l *logprobs) UnmarshalJSON(b []byte) error {
+	type candidate struct {
+		Token   provider.Text   `json:"token"`
+		Logprob json.RawMessage `json:"logProbability"`
+	}
+	var form struct {
+		Chosen []candidate `json:"chosenCandidates"`
+		Top    []struct {
+			Candidates []candidate `json:"candidates"`
+		} `json:"topCandidates"`
+	}
+	if json.Unmarshal(b, &form) != nil {
+		return nil
+	}
+	choice := func(c *candidate) provider.TokenChoice {
+		var p *float64
+		_ = json.Unmarshal(c.Logprob, &p) // one that is no number is not known
+		return provider.TokenChoice{Text: string(c.Token), Logprob: provider.Logprob(p)}
+	}
+	for i := range form.Chosen {
+		token := provider.Token{TokenChoice: choice(&form.Chosen[i])}
+		if i < len(form.Top) {
+			for j := range form.Top[i].Candidates {
+				token.Others = append(token.Others, choice(&form.Top[i].Candidates[j]))
+			}
+		}
+		*l = append(*l, token)
+	}
+	return nil
 }
 
 // finish translates a server's word for why a reply ended.

@@ -119,6 +119,7 @@ var (
 	saysNot        = regexp.MustCompile(`(?i)not (supported|enabled|allowed|available)|does not support|unknown name|cannot find field|doesn't support`)
 	saysTemp       = regexp.MustCompile(`(?i)\btemperature\b`)
 	saysTopP       = regexp.MustCompile(`(?i)\btop_?p\b`)
+	saysLogprobs   = regexp.MustCompile(`(?i)logprobs`)
 	saysResolution = regexp.MustCompile(`(?i)media_?resolution|media resolution`)
 )
 
@@ -140,6 +141,8 @@ func refused(f *provider.Fault, sent []string, req *llm.Request) string {
 			is = saysTemp.MatchString(f.Message) && saysNot.MatchString(f.Message)
 		case paramTopP:
 			is = saysTopP.MatchString(f.Message) && saysNot.MatchString(f.Message)
+		case paramLogprobs:
+			is = saysLogprobs.MatchString(f.Message) && saysNot.MatchString(f.Message)
 		case paramResolution:
 			is = saysResolution.MatchString(f.Message) && saysNot.MatchString(f.Message)
 		}

@@ -59,6 +59,7 @@ func TestRequests(t *testing.T) {
 		{"pictures-side-by-side", gemini.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t)}}},
 		{"everything", gemini.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
 		{"thinking", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: new(2000)}}},
+		{"logprobs", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
 		{"no-schema", gemini.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"extra-body", gemini.Options{Settings: provider.Settings{
 			ExtraBody: json.RawMessage(`{"safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}], "generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}, "temperature": 0.25, "topK": 20}}`),
@@ -191,6 +192,8 @@ func TestRefusedParameters(t *testing.T) {
 		{"temperature", "temperature is not supported by this model", 0, "temperature"},
 		{"top_p", "Invalid JSON payload received. Unknown name \"topP\" at 'generation_config': Cannot find field.", 0, "topP"},
 		{"resolution", "Media resolution is not enabled for this model", 0, "mediaResolution"},
+		{"no probabilities", "Logprobs is not enabled for models/gemini-2.5-pro", 0, "responseLogprobs"},
+		{"no probabilities, as Vertex has it", "Unable to submit request because Logprobs is not supported for this model.", 0, "responseLogprobs"},
 
 		{"budget out of range", "The thinking budget 52428 is invalid. Please choose a value between 512 and 24576.", 52428, ""},
 		{"a budget of another", "Budget 0 is invalid. This model only works in thinking mode.", 512, ""},
@@ -215,7 +218,7 @@ func TestRefusedParameters(t *testing.T) {
 			})
 			req := &llm.Request{
 				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
-				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(c.thinking)},
+				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(c.thinking), Logprobs: true},
 			}
 			_, err := m.Generate(t.Context(), req)
 			if c.want == "" {
@@ -233,8 +236,8 @@ func TestRefusedParameters(t *testing.T) {
 			if _, err := m.Generate(t.Context(), req); err != nil || len(configs) != 3 {
 				t.Errorf("asked again: %d requests, %v", len(configs), err)
 			}
-			for _, param := range []string{"temperature", "topP", "maxOutputTokens", "responseJsonSchema", "responseMimeType", "thinkingConfig", "mediaResolution"} {
-				gone := param == c.want || param == "responseMimeType" && c.want == "responseJsonSchema"
+			for _, param := range []string{"temperature", "topP", "maxOutputTokens", "responseJsonSchema", "responseMimeType", "thinkingConfig", "mediaResolution", "responseLogprobs", "logprobs"} {
+				gone := param == c.want || param == "responseMimeType" && c.want == "responseJsonSchema" || param == "logprobs" && c.want == "responseLogprobs"
 				if _, sent := configs[2][param]; sent == gone {
 					t.Errorf("%s sent: %v", param, sent)
 				}

@@ -16,6 +16,7 @@ const (
 	paramSchema      = "responseJsonSchema"
 	paramThinking    = "thinkingConfig"
 	paramResolution  = "mediaResolution"
+	paramLogprobs    = "responseLogprobs"
 )
 
 // encode writes a request's body. sent names those of its parameters that the
@@ -52,6 +53,9 @@ func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
 	if d := c.opts.Settings.Detail; d != "" && d != "auto" {
 		add(paramResolution, "MEDIA_RESOLUTION_"+strings.ToUpper(d))
 	}
+	if req.Params.Logprobs && add(paramLogprobs, true) {
+		set("logprobs", topLogprobs)
+	}
 	config, sent = provider.Overlay(config, c.config, sent)
 	var members []provider.Member
 	if len(config) > 0 {
@@ -66,6 +70,10 @@ func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
 	b.WriteByte('}')
 	return sent, b.Bytes()
 }
+
+// topLogprobs is how many tokens a place are asked for: the most that a server
+// grants.
+const topLogprobs = 20
 
 type thinking struct {
 	Budget  int  `json:"thinkingBudget"`

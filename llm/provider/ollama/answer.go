@@ -23,6 +23,7 @@ type response struct {
 	Prompt     provider.Count  `json:"prompt_eval_count"`
 	Cached     provider.Count  `json:"prompt_eval_cached_count"`
 	Output     provider.Count  `json:"eval_count"`
+	Logprobs   json.RawMessage `json:"logprobs"` // none from servers before version 0.12.11
 	Error      json.RawMessage `json:"error"`
 }
 
@@ -55,6 +56,7 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 	given := json.Unmarshal(r.Message.Content, &text) == nil && text != nil
 	if given {
 		reply.Text = *text
+		reply.Booleans = provider.ReadTokens(r.Logprobs).Booleans(reply.Text)
 	}
 	switch {
 	case reply.Text == "" && (r.DoneReason == "load" || r.DoneReason == "unload"):

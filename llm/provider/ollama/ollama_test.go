@@ -59,6 +59,7 @@ func TestRequests(t *testing.T) {
 		{"picture", ollama.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), conformance.Picture(t), llm.Text("Which way?")}}},
 		{"everything", ollama.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
 		{"thinking", ollama.Options{}, llm.Request{Parts: prompt, Params: llm.Params{MaxTokens: new(512), Thinking: new(2000)}}},
+		{"logprobs", ollama.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
 		{"no-schema", ollama.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
 		{"extra-body", ollama.Options{Settings: provider.Settings{
 			ExtraBody: json.RawMessage(`{"keep_alive": -1, "truncate": true, "think": "high", "options": {"num_ctx": 2048, "temperature": 0.25, "min_p": 0.1}}`),

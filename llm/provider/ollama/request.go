@@ -17,6 +17,8 @@ const (
 	paramShift       = "shift"
 	paramTemperature = "temperature"
 	paramTopP        = "top_p"
+	paramLogprobs    = "logprobs"
+	paramTopLogprobs = "top_logprobs"
 )
 
 // encode writes a request's body that asks for a context of so many tokens. sent
@@ -40,6 +42,10 @@ func (c *Client) encode(req *llm.Request, size int) (sent []string, body []byte)
 	if s := req.Schema; s != nil && !c.opts.Settings.NoSchema {
 		add(&members, paramFormat, s.JSON)
 	}
+	if req.Params.Logprobs && !c.learned.Refused(paramLogprobs) {
+		add(&members, paramLogprobs, true)
+		add(&members, paramTopLogprobs, topLogprobs)
+	}
 	options = append(options, provider.Member{Name: "num_ctx", Value: provider.Compact(size)})
 	options = append(options, provider.Member{Name: "num_predict", Value: provider.Compact(outputCap(req))})
 	if t := req.Params.Temperature; t != nil {
@@ -61,6 +67,10 @@ func (c *Client) encode(req *llm.Request, size int) (sent []string, body []byte)
 	b.WriteByte('}')
 	return sent, b.Bytes()
 }
+
+// topLogprobs is how many tokens a place are asked for: the most that a server
+// grants.
+const topLogprobs = 20
 
 // Bounds of the cap on output tokens where a request sets none.
 const (
