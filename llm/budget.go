@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"net"
 )
 
 // ErrBudget is wrapped by the error of a call that was not begun because it
@@ -44,13 +43,17 @@ func (m *budgeted) Generate(ctx context.Context, req *Request) (*Reply, error) {
 }
 
 // Unbilled reports whether a failed attempt cannot have been paid for: the
-// provider refused it, or it never left. Of any other failure nobody here knows:
-// a server that is not heard of any more may have written its answer.
+// provider refused it before it wrote a word, or it never left. Of any other
+// failure nobody here knows: a server that is not heard of any more may have
+// written its answer.
 func Unbilled(err error) bool {
-	switch KindOf(err) {
-	case KindAuth, KindQuota, KindUnknownModel, KindBadRequest, KindRateLimit:
+	var e *Error
+	if !errors.As(err, &e) || e.Answered {
+		return false
+	}
+	switch e.Kind {
+	case KindAuth, KindQuota, KindUnknownModel, KindBadRequest, KindRateLimit, KindNoServer:
 		return true
 	}
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return e.Unreached
 }

@@ -11,13 +11,22 @@ import (
 // CapOptions say how the cap on output tokens is chosen where nobody asked for
 // one.
 type CapOptions struct {
-	// Thinking is the room for thinking beside the answer, in tokens, where the
-	// request has no budget of its own; 0 for a model that does not think.
-	// Thinking counts as output, so that a cap without room for it would cut
-	// every answer short.
+	// Thinking is the room for thinking beside the answer, in tokens; 0 for a
+	// model that does not think. Thinking counts as output, so that a cap without
+	// room for it would cut every answer short. A larger budget of the request's
+	// takes its place; a smaller one does not, because a model may think all the
+	// same, and only what is written is charged.
 	Thinking int
 	// Most is the largest cap that the model takes; 0 where it is unknown.
 	Most int
+}
+
+// Room is the room for thinking that a request with these parameters is given.
+func (o *CapOptions) Room(p *Params) int {
+	if p.Thinking == nil {
+		return o.Thinking
+	}
+	return max(o.Thinking, *p.Thinking)
 }
 
 // DefaultThinking is the room for thinking that a model is given when it thinks,
@@ -64,10 +73,7 @@ func (m *capped) Generate(ctx context.Context, req *Request) (*Reply, error) {
 	if req.Params.MaxTokens != nil || req.Answer == 0 {
 		return m.model.Generate(ctx, req)
 	}
-	room := m.opts.Thinking
-	if t := req.Params.Thinking; t != nil {
-		room = *t
-	}
+	room := m.opts.Room(&req.Params)
 	size := sizeOf(req)
 	for {
 		limit := req.Answer + room

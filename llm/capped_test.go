@@ -49,9 +49,10 @@ func TestCappedChooses(t *testing.T) {
 		"no thinking":         {llm.CapOptions{}, llm.Request{Answer: 3024}, 3024},
 		"the model's most":    {llm.CapOptions{Thinking: 16384, Most: 8192}, llm.Request{Answer: 3024}, 8192},
 		"asked for thinking":  {llm.CapOptions{}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(4000)}}, 7024},
-		"asked for none":      {llm.CapOptions{Thinking: 16384}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(0)}}, 3024},
-		"asked for a cap":     {llm.CapOptions{Thinking: 16384, Most: 8}, llm.Request{Answer: 3024, Params: llm.Params{MaxTokens: new(50)}}, 50},
-		"unknown answer":      {llm.CapOptions{Thinking: 16384}, llm.Request{}, 0},
+		"asked for more":      {llm.CapOptions{Thinking: 16384}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(20000)}}, 23024},
+		"asked for none, which not every model can do": {llm.CapOptions{Thinking: 16384}, llm.Request{Answer: 3024, Params: llm.Params{Thinking: new(0)}}, 19408},
+		"asked for a cap": {llm.CapOptions{Thinking: 16384, Most: 8}, llm.Request{Answer: 3024, Params: llm.Params{MaxTokens: new(50)}}, 50},
+		"unknown answer":  {llm.CapOptions{Thinking: 16384}, llm.Request{}, 0},
 	} {
 		m := &tight{}
 		params := c.req.Params

@@ -51,8 +51,13 @@ type Error struct {
 	Message    string        // the provider's own words, or ours
 	RetryAfter time.Duration // how long the provider asks to wait; 0 when it does not say
 	Unreached  bool          // of kind network: the server was not even reached
-	Attempts   int           // how often the call was tried, where it was tried again; 0 otherwise
-	Err        error         // the cause, if any
+	// Answered says that an answer was written, at least in part, and thrown
+	// away. It may be billed, whatever the kind says.
+	Answered bool
+	// Usage is what the answer took, where it says so.
+	Usage    Usage
+	Attempts int   // how often the call was tried, where it was tried again; 0 otherwise
+	Err      error // the cause, if any
 }
 
 // Error says what happened, to which call.

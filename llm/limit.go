@@ -155,15 +155,21 @@ func (g *gate) enter(ctx context.Context) (round int, err error) {
 	turn := make(chan struct{})
 	g.waiting = append(g.waiting, turn)
 	g.mu.Unlock()
+	quit := Quit(ctx)
 	select {
 	case <-turn:
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.round, nil
+	case <-quit.Done():
 	case <-ctx.Done():
-		g.abandon(turn)
-		return 0, context.Cause(ctx)
 	}
+	for _, over := range []context.Context{quit, ctx} { // also where its turn came at the same moment
+		if over.Err() != nil {
+			g.abandon(turn)
+			return 0, context.Cause(over)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.round, nil
 }
 
 // abandon takes a call out of the queue; where its turn has come meanwhile, the

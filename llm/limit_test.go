@@ -167,6 +167,40 @@ func TestLimitGivesUpAtItsTurn(t *testing.T) {
 
 // Would fail if more calls than allowed began in any minute, or fewer than
 // there could be.
+// Would fail if a call that waits for a place began after the run was stopped:
+// its answer would be paid for.
+func TestLimitEndsWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{}
+		limited := llm.Limit(m, llm.LimitOptions{InFlight: 1})
+		stopped := errors.New("stopped")
+		quit, stop := context.WithCancelCause(t.Context())
+		var errs [6]error
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = limited.Generate(llm.WithQuit(t.Context(), quit), &llm.Request{}) })
+		}
+		synctest.Wait()
+		stop(stopped)
+		wg.Wait()
+		given, ended := 0, 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				given++
+			case errors.Is(err, stopped):
+				ended++
+			}
+		}
+		if len(m.began) != 1 || given != 1 || ended != 5 {
+			t.Errorf("%d calls began, %d were answered and %d ended: %v", len(m.began), given, ended, errs)
+		}
+		if got := m.ask(t, limited, 3); got != 1 || len(m.began) != 4 {
+			t.Errorf("afterwards %d at once, %d in all", got, len(m.began))
+		}
+	})
+}
+
 func TestLimitRPM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &slow{}

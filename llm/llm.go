@@ -200,6 +200,9 @@ type Reply struct {
 	// them, in the order in which they stand there; only where they were asked
 	// for and the server gives them.
 	Booleans []record.Boolean
+	// Besides is what a further request took without which the answer could not
+	// be told from a wrong one; nil when there was none.
+	Besides *Usage `json:",omitempty"`
 	// Took is how long a call took that was made before; 0 for one of now.
 	Took time.Duration
 }

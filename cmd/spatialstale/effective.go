@@ -92,7 +92,7 @@ func (e *effective) learn(at int, changes []llm.Change, server string) error {
 		news = true
 		change := record.ParamChange{Param: c.Param, Instead: c.Instead, Words: c.Words}
 		info.Changes = append(slices.Clone(info.Changes), change)
-		e.tell("%s: %s from now on, because the server refuses it: %s", info.Name, strings.Replace(change.String(), "was", "is", 1), c.Words)
+		e.tell("%s: %s from now on, because it is not taken: %s", info.Name, strings.Replace(change.String(), "was", "is", 1), c.Words)
 	}
 	if server != "" && !slices.Contains(info.ServerModels, server) {
 		news = true

@@ -136,11 +136,7 @@ func mostOutput(v *study.Volume, params llm.Params, room llm.CapOptions) int {
 	if params.MaxTokens != nil {
 		return v.Calls.Most * *params.MaxTokens
 	}
-	thinking := room.Thinking
-	if params.Thinking != nil {
-		thinking = *params.Thinking
-	}
-	n := v.Answers + v.Calls.Most*thinking
+	n := v.Answers + v.Calls.Most*room.Room(&params)
 	if room.Most > 0 {
 		n = min(n, v.Calls.Most*room.Most)
 	}

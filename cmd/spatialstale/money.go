@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +27,9 @@ type amount price.USD
 
 // UnmarshalText reads "5", "0.25" or "$5".
 func (a *amount) UnmarshalText(text []byte) error {
+	if strings.HasPrefix(string(text), "-") {
+		return fmt.Errorf("%q: a budget is a sum from 0 to a million dollars", text)
+	}
 	var d float64
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(string(text), "$")), &d); err != nil {
 		return fmt.Errorf("%q is no sum of money; write it in dollars, as in 5 or 0.25", text)
@@ -95,7 +100,9 @@ func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm
 		}
 	}
 	p, _ := x.prices.Of(name) // nil when it is not known
-	m = llm.Budgeted(m, x.purse.For(name, p, s.Detail))
+	m = llm.Budgeted(m, x.purse.For(name, p, price.Terms{
+		Detail: s.Detail, Extra: len(s.ExtraBody), Twice: strings.HasPrefix(name, "ollama/"),
+	}))
 	if x.flags.Budget == nil && strings.HasPrefix(name, "ollama/") {
 		return m, nil // its client fits the cap to the context that it asks for, which takes memory here
 	}
@@ -159,6 +166,7 @@ type ledger struct {
 	file     *os.File
 	budget   *price.USD
 	unpriced bool
+	prices   string // what identifies those that the sums are by
 }
 
 // held is what a ledger says.
@@ -169,8 +177,11 @@ type held struct {
 	Budget *int64 `json:"budget"`       // null for none
 	// Unpriced says that a session knew no price of some model. What it spent is
 	// not in Most.
-	Unpriced bool   `json:"unpriced"`
-	Unit     string `json:"unit"`
+	Unpriced bool `json:"unpriced"`
+	// Prices identifies those that the sums are by; empty in a ledger of a
+	// program that did not say.
+	Prices string `json:"prices"`
+	Unit   string `json:"unit"`
 }
 
 const ledgerName = "spent.json"
@@ -206,9 +217,10 @@ func readLedger(path string) (h held, err error) {
 // lost is the most that was billed for answers nobody saw, given what all stored
 // calls cost. A call that was under way when a session was killed may have been
 // stored; it is then no longer lost. But a session without prices stored calls
-// that nobody had counted, which must not make up for any.
-func (h *held) lost(stored price.USD, unpriced bool) price.USD {
-	if h.Unpriced || unpriced {
+// that nobody had counted, and by other prices the stored calls come to another
+// sum: neither must make up for any.
+func (h *held) lost(stored price.USD, unpriced bool, prices string) price.USD {
+	if h.Unpriced || unpriced || h.Prices != prices {
 		return price.USD(h.Lost)
 	}
 	return max(0, price.USD(*h.Most)-stored)
@@ -221,9 +233,21 @@ func (l *ledger) keep(s price.Standing) error {
 		budget = fmt.Sprint(int64(*l.budget))
 	}
 	// The width is fixed: a shorter text would leave the end of a longer one.
-	_, err := l.file.WriteAt(fmt.Appendf(nil, `{"spent_at_most":%20d,"lost_at_most":%20d,"unseen":%10d,"budget":%20s,"unpriced":%5t,"unit":"1e-12 USD"}`+"\n",
-		int64(s.Most()), int64(s.Lost+s.Reserved), s.Unseen+s.Blind, budget, l.unpriced), 0)
+	_, err := l.file.WriteAt(fmt.Appendf(nil, `{"spent_at_most":%20d,"lost_at_most":%20d,"unseen":%10d,"budget":%20s,"unpriced":%5t,"prices":%18q,"unit":"1e-12 USD"}`+"\n",
+		int64(s.Most()), int64(s.Lost+s.Reserved), s.Unseen+s.Blind, budget, l.unpriced, l.prices), 0)
 	return err
+}
+
+// identifyPrices returns what tells the prices of these models from others.
+func identifyPrices(prices *price.List, models []string) (string, error) {
+	h := sha256.New()
+	for _, name := range models {
+		p, _ := prices.Of(name) // null when it is not known
+		if err := json.NewEncoder(h).Encode([]any{name, p}); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
 // keepBudget takes over the budget of the run's last session, unless another is
@@ -344,8 +368,11 @@ func (x *execution) recallSpending(t *tally) error {
 			ledger.unpriced = true
 		}
 	}
+	if ledger.prices, err = identifyPrices(x.prices, slices.Sorted(maps.Keys(t.paid))); err != nil {
+		return err
+	}
 	spent := t.all.spent.usd
-	earlier := price.Standing{Spent: spent, Lost: h.lost(spent, ledger.unpriced), Unseen: h.Unseen}
+	earlier := price.Standing{Spent: spent, Lost: h.lost(spent, ledger.unpriced, ledger.prices), Unseen: h.Unseen}
 	ledger.unpriced = ledger.unpriced || h.Unpriced
 	if limit, ok := x.purse.Limit(); ok {
 		if h.Unseen > 0 {
@@ -361,8 +388,12 @@ func (x *execution) recallSpending(t *tally) error {
 // bill says at the end what the run was billed for, over all its sessions.
 func (x *execution) bill(t *tally) string {
 	s := &t.all.spent
+	stands := x.purse.Standing()
 	if s.calls == 0 {
-		return ""
+		if stands.Lost == 0 {
+			return ""
+		}
+		return fmt.Sprintf("Cost: up to %v for calls whose answer nobody saw or could use\n", stands.Lost)
 	}
 	text := fmt.Sprintf("Tokens: %s in", grouped(s.input))
 	if s.cached > 0 {
@@ -376,9 +407,8 @@ func (x *execution) bill(t *tally) string {
 	if limit, ok := x.purse.Limit(); ok {
 		text += fmt.Sprintf(" of %v", limit)
 	}
-	stands := x.purse.Standing()
 	if stands.Lost > 0 {
-		text += fmt.Sprintf(", and up to %v for calls whose cost nobody saw", stands.Lost)
+		text += fmt.Sprintf(", and up to %v for calls whose answer nobody saw or could use", stands.Lost)
 	}
 	if stands.Unseen > 0 {
 		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(stands.Unseen, "call"))
@@ -396,7 +426,7 @@ func (x *execution) bill(t *tally) string {
 		text += fmt.Sprintf(", by the list of prices of %s\n", list)
 	}
 	if stands.Overruns > 0 {
-		text += fmt.Sprintf("%s cost more than the cap on output tokens allows: a server does not keep to it, and a budget cannot hold it\n", count(stands.Overruns, "call"))
+		text += fmt.Sprintf("%s cost more than the most that a call can take: a server counts more tokens than it was sent, or writes more than its cap, and a budget cannot hold it\n", count(stands.Overruns, "call"))
 	}
 	return text
 }

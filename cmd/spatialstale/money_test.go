@@ -127,7 +127,7 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, said := outcome("resume", dir, "--prices", prices, "--budget", "2")
-	if code != exitStopped || !strings.Contains(said, "up to $2.00 on calls whose cost nobody saw") {
+	if code != exitStopped || !strings.Contains(said, "up to $2.00 on calls whose answer nobody saw or could use") {
 		t.Errorf("%d: %s", code, said)
 	}
 	if err := os.WriteFile(filepath.Join(dir, ledgerName), []byte("{}"), 0o644); err != nil {
@@ -185,7 +185,7 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 // What a session without prices stored must not make up for what an earlier one
 // lost, and what it may have lost itself is not forgotten.
 func TestSessionsWithoutPrices(t *testing.T) {
-	h := held{Most: new(int64(10)), Lost: 4}
+	h := held{Most: new(int64(10)), Lost: 4, Prices: "those"}
 	for _, c := range []struct {
 		stored   price.USD
 		before   bool // a session without prices came before
@@ -200,9 +200,13 @@ func TestSessionsWithoutPrices(t *testing.T) {
 		{0, false, true, 4, "nothing is known of what is stored"},
 	} {
 		h.Unpriced = c.before
-		if got := h.lost(c.stored, c.now); got != c.want {
+		if got := h.lost(c.stored, c.now, "those"); got != c.want {
 			t.Errorf("%s: %d, want %d", c.whatever, got, c.want)
 		}
+	}
+	h.Unpriced = false
+	if got := h.lost(30, false, "thrice as much"); got != 4 {
+		t.Errorf("by other prices %d is lost, want 4", got)
 	}
 	const model = "openai-api/rehearse/ref/reader"
 	url, stop := rehearse(t, "--faults", "reset=1")

@@ -42,6 +42,9 @@ func (c *runCmd) Run(e *env) error {
 	}
 	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts()}
 	if source != nil {
+		if err := c.unanswered(); err != nil {
+			return err
+		}
 		err = x.openReplay(source)
 	} else {
 		err = x.open(nil)
@@ -121,4 +124,20 @@ func (x *execution) create(out string, manifest record.Manifest, instances []rec
 		}
 		return w, err
 	}
+}
+
+// unanswered refuses flags that say what a server is sent, or may be paid, of a
+// run that asks none.
+func (c *runCmd) unanswered() error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"budget", c.Budget != nil}, {"detail", c.Detail != ""}, {"no-schema", c.NoSchema}, {"extra-body", len(c.ExtraBody) > 0}, {"header", len(c.Header) > 0},
+	} {
+		if f.given {
+			return usageError{fmt.Errorf("--%s says something of how models are asked, and --replay asks none; leave it out", f.name)}
+		}
+	}
+	return nil
 }

@@ -76,7 +76,19 @@ func parse(text []byte) (*List, error) {
 	if err := checkDate(l.Date); err != nil {
 		return nil, err
 	}
+	var given struct {
+		Models map[string]struct {
+			Input  *float64 `yaml:"input"`
+			Output *float64 `yaml:"output"`
+		} `yaml:"models"`
+	}
+	if err := yaml.Unmarshal(text, &given); err != nil {
+		return nil, err // what strict reading takes, this does
+	}
 	for name, p := range l.Models {
+		if g := given.Models[name]; g.Input == nil || g.Output == nil || p.Source == "" {
+			return nil, fmt.Errorf("%s: a price has input, output and source; what is left out would count as nothing (for a model that costs nothing, say input: 0 and output: 0)", name)
+		}
 		if p.Date == "" {
 			p.Date = l.Date
 		}

@@ -32,20 +32,31 @@ func TestShipped(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
+	entry := func(members string) string {
+		return "date: 2026-01-02\nmodels:\n  a/b: {" + members + "}\n"
+	}
 	for text, want := range map[string]string{
-		"date: 2026-01-02\nmodels:\n  a/b: {input: 1, output: 2, source: x}\n":              "",
-		"date: 2026-01-02\nmodels:\n  a/b: {input: 0, output: 0.000001, cached_input: 0}\n": "",
-		"date: yesterday\n": `date "yesterday"`,
-		"date: 2026-01-02\nmodels: {a/b: {input: 1, date: May}}\n":               `a/b: date "May"`,
-		"date: 2026-01-02\nmodels: {a/b: {input: -1}}\n":                         "a/b: input -1",
-		"date: 2026-01-02\nmodels: {a/b: {input: 0.0000001}}\n":                  "a/b: input 1e-07",
-		"date: 2026-01-02\nmodels: {a/b: {cache_write: .inf}}\n":                 "a/b: cache_write +Inf",
-		"date: 2026-01-02\nmodels: {a/b: {up_to: -1}}\n":                         "a/b: up_to",
-		"date: 2026-01-02\nmodels: {a/b: {images: {rule: guess}}}\n":             `a/b: images: unknown rule "guess"`,
-		"date: 2026-01-02\nmodels: {a/b: {images: {rule: tiles, base: 1}}}\n":    "a/b: images: tiles wants",
-		"date: 2026-01-02\nmodels: {a/b: {images: {rule: patches, side: 28}}}\n": "",
-		"date: 2026-01-02\nmodel: {}\n":                                          "unknown field",
-		"date: [\n":                                                              "prices:",
+		entry("input: 1, output: 2, source: x"):                                    "",
+		entry("input: 0, output: 0.000001, cached_input: 0, source: x"):            "",
+		entry("input: 0, output: 0, source: mine"):                                 "", // a server of one's own
+		entry("input: 1, output: 1, source: x, images: {rule: patches, side: 28}"): "",
+		entry("input: 1, output: 1, source: x, date: May"):                         `a/b: date "May"`,
+		entry("input: -1, output: 1, source: x"):                                   "a/b: input -1",
+		entry("input: 0.0000001, output: 1, source: x"):                            "a/b: input 1e-07",
+		entry("input: 1, output: 1, source: x, cache_write: .inf"):                 "a/b: cache_write +Inf",
+		entry("input: 1, output: 1, source: x, up_to: -1"):                         "a/b: up_to",
+		entry("input: 1, output: 1, source: x, images: {rule: guess}"):             `a/b: images: unknown rule "guess"`,
+		entry("input: 1, output: 1, source: x, images: {rule: tiles, base: 1}"):    "a/b: images: tiles wants",
+		entry("source: x"):                         "a/b: a price has input, output and source",
+		entry("output: 1, source: x"):              "a/b: a price has input, output and source",
+		entry("input: 1, source: x"):               "a/b: a price has input, output and source",
+		entry("input: 1, output: 1"):               "a/b: a price has input, output and source",
+		entry("input: null, output: 1, source: x"): "a/b: a price has input, output and source",
+		"date: 2026-01-02\nmodels:\n  a/b:\n":      "a/b: a price has input, output and source",
+		"date: 2026-01-02\nmodels:\n  a/b: &p {input: 1, output: 2, source: x}\n  a/c: *p\n": "",
+		"date: yesterday\n":             `date "yesterday"`,
+		"date: 2026-01-02\nmodel: {}\n": "unknown field",
+		"date: [\n":                     "prices:",
 	} {
 		path := filepath.Join(t.TempDir(), "prices.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -75,17 +75,26 @@ func (p *Purse) Standing() Standing {
 // Limit returns the purse's limit; false when it has none.
 func (p *Purse) Limit() (USD, bool) { return p.limit, p.limit != most }
 
+// Terms are what a model's requests cost beside what they hold.
+type Terms struct {
+	Detail string // asked for of pictures
+	Extra  int    // bytes that are added to each request
+	// Twice says that the client may have to ask once more to tell whether an
+	// answer counts (llm.Reply.Besides).
+	Twice bool
+}
+
 // For returns the purse as the budget of one model. The price is nil where it is
-// not known; the detail is that asked for of pictures.
-func (p *Purse) For(name string, price *Price, detail string) llm.Budget {
-	return &purseOf{p, name, price, detail}
+// not known.
+func (p *Purse) For(name string, price *Price, terms Terms) llm.Budget {
+	return &purseOf{p, name, price, terms}
 }
 
 type purseOf struct {
-	purse  *Purse
-	name   string
-	price  *Price
-	detail string
+	purse *Purse
+	name  string
+	price *Price
+	terms Terms
 }
 
 // Reserve implements llm.Budget.
@@ -95,7 +104,7 @@ func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Repl
 	if b.price == nil {
 		err = errors.New("the list of prices does not have it")
 	} else {
-		need.usd, err = b.price.Worst(req, b.detail)
+		need.usd, err = b.price.Worst(req, b.terms)
 	}
 	if err != nil {
 		if _, limited := b.purse.Limit(); limited {
@@ -122,19 +131,35 @@ type bill struct {
 }
 
 func (b *purseOf) bill(need bound, reply *llm.Reply, err error) bill {
+	var e *llm.Error
 	switch {
 	case err != nil && llm.Unbilled(err):
 		return bill{}
+	case b.price != nil && errors.As(err, &e) && e.Answered:
+		return bill{lost: b.most(need, &e.Usage)}
 	case err != nil || reply == nil:
 		return bill{lost: need.usd, unseen: !need.known}
 	case b.price == nil: // the stored answer has its tokens, for a later list
-		return bill{}
+		return bill{unseen: reply.Besides != nil}
 	}
 	cost := b.price.Cost(reply.Usage)
+	out := bill{spent: cost.USD}
 	if cost.AtLeast { // what is not known counts as if it had cost the most
-		return bill{spent: cost.USD, lost: max(0, need.usd-cost.USD)}
+		out.lost = max(0, need.usd-cost.USD)
 	}
-	return bill{spent: cost.USD}
+	if reply.Besides != nil {
+		out.lost = out.lost.plus(b.most(need, reply.Besides))
+	}
+	return out
+}
+
+// most is the most that an answer of which no record stays can have cost.
+func (b *purseOf) most(need bound, u *llm.Usage) USD {
+	cost := b.price.Cost(*u)
+	if cost.AtLeast {
+		return max(need.usd, cost.USD)
+	}
+	return cost.USD
 }
 
 // reserve waits for the money.
@@ -147,12 +172,16 @@ func (p *Purse) reserve(ctx context.Context, name string, need bound) error {
 	quit := llm.Quit(ctx)
 	select {
 	case <-c.turn:
-		return c.err
 	case <-quit.Done():
-		return p.giveUp(c, context.Cause(quit))
 	case <-ctx.Done():
+	}
+	switch { // also where its turn came at the same moment
+	case quit.Err() != nil:
+		return p.giveUp(c, context.Cause(quit))
+	case ctx.Err() != nil:
 		return p.giveUp(c, &llm.Error{Kind: llm.KindCanceled, Model: name, Message: "given up while waiting for the budget", Err: context.Cause(ctx)})
 	}
+	return c.err
 }
 
 // giveUp takes a claim back, also one that was granted meanwhile.
@@ -255,7 +284,7 @@ type DryError struct {
 func (e *DryError) Error() string {
 	text := fmt.Sprintf("the budget of %v: %v spent", e.Limit, e.Standing.Spent)
 	if e.Standing.Lost > 0 {
-		text += fmt.Sprintf(", up to %v on calls whose cost nobody saw", e.Standing.Lost)
+		text += fmt.Sprintf(", up to %v on calls whose answer nobody saw or could use", e.Standing.Lost)
 	}
 	if e.Standing.Reserved > 0 {
 		text += fmt.Sprintf(", up to %v for calls under way", e.Standing.Reserved)
@@ -276,11 +305,11 @@ const (
 // Worst returns the most that one attempt at a request can cost. It is an error
 // when that is unknown: no output cap, no rule for pictures, or a longer prompt
 // than the price is for.
-func (p *Price) Worst(req *llm.Request, detail string) (USD, error) {
+func (p *Price) Worst(req *llm.Request, terms Terms) (USD, error) {
 	if req.Params.MaxTokens == nil {
 		return 0, fmt.Errorf("%s has no cap on its output tokens, so that it could cost anything; give one with --max-tokens", req.Slot)
 	}
-	input, likely := tokensAround, tokensAround
+	input, likely := tokensAround+terms.Extra, tokensAround
 	for i := range req.Parts {
 		part := &req.Parts[i]
 		if !part.IsImage() {
@@ -294,7 +323,7 @@ func (p *Price) Worst(req *llm.Request, detail string) (USD, error) {
 		if p.Images == nil {
 			return 0, errors.New("the list of prices has no rule for the tokens of its pictures")
 		}
-		tokens := p.Images.Of(width, height, detail).High
+		tokens := p.Images.Of(width, height, terms.Detail).High
 		input, likely = input+tokens, likely+tokens
 	}
 	if p.UpTo > 0 && likely > p.UpTo {
@@ -304,5 +333,9 @@ func (p *Price) Worst(req *llm.Request, detail string) (USD, error) {
 		input += tokensSchemaBytes * len(req.Schema.JSON)
 	}
 	r := p.rates()
-	return max(r.input, r.cached, r.written).of(input).plus(r.output.of(*req.Params.MaxTokens)), nil
+	once := max(r.input, r.cached, r.written).of(input).plus(r.output.of(*req.Params.MaxTokens))
+	if terms.Twice {
+		return once.plus(once), nil
+	}
+	return once, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +88,7 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 								return nil, &llm.Error{Kind: llm.KindRateLimit}
 							}
 							return nil, &llm.Error{Kind: llm.KindTimeout}
-						}), purse.For("m", perToken, ""))
+						}), purse.For("m", perToken, price.Terms{}))
 						_, err := m.Generate(t.Context(), requestOf(fmt.Sprint(i), a.cap))
 						var dry *price.DryError
 						if errors.Is(err, llm.ErrBudget) && (!errors.As(err, &dry) || dry.Standing.Spent+dry.Standing.Lost+dry.Next <= dry.Limit) {
@@ -125,7 +124,7 @@ func TestPurseWaitsInOrder(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(time.Second)
 				return &llm.Reply{Usage: usage(used, -1, -1, 0)}, nil
-			}), purse.For("m", perToken, ""))
+			}), purse.For("m", perToken, price.Terms{}))
 			return func() {
 				if _, err := m.Generate(t.Context(), requestOf(slot, limit)); err != nil {
 					t.Errorf("%s: %v", slot, err)
@@ -154,7 +153,7 @@ func TestPurseWaitsInOrder(t *testing.T) {
 func TestPurseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		purse := price.NewPurse(dollars(5000))
-		hold, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 3000))
+		hold, err := purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 3000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,12 +162,15 @@ func TestPurseGivesUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var errs [2]error
 		go func() {
-			_, errs[0] = purse.For("m", perToken, "").Reserve(llm.WithQuit(t.Context(), quit), requestOf("b", 3000))
+			_, errs[0] = purse.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("b", 3000))
 		}()
-		go func() { _, errs[1] = purse.For("m", perToken, "").Reserve(ctx, requestOf("c", 3000)) }()
+		go func() { _, errs[1] = purse.For("m", perToken, price.Terms{}).Reserve(ctx, requestOf("c", 3000)) }()
 		synctest.Wait()
 		stop(stopped)
 		cancel()
+		if _, err := purse.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("free", 1)); !errors.Is(err, stopped) {
+			t.Errorf("a call that there is money for began after the stop: %v", err)
+		}
 		synctest.Wait()
 		if !errors.Is(errs[0], stopped) || llm.KindOf(errs[1]) != llm.KindCanceled {
 			t.Errorf("%v; %v", errs[0], errs[1])
@@ -177,11 +179,11 @@ func TestPurseGivesUp(t *testing.T) {
 		if s := purse.Standing(); s.Reserved != 0 || s.Lost != *dollars(3000 + tokensAround) {
 			t.Errorf("%+v", s)
 		}
-		_, err = purse.For("m", perToken, "").Reserve(t.Context(), requestOf("d", 3000))
-		if want := "the budget of $0.005: $0 spent, up to $0.004 on calls whose cost nobody saw; the next call of m could cost $0.004"; err == nil || err.Error() != want {
+		_, err = purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("d", 3000))
+		if want := "the budget of $0.005: $0 spent, up to $0.004 on calls whose answer nobody saw or could use; the next call of m could cost $0.004"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if _, err = purse.For("m", perToken, "").Reserve(t.Context(), requestOf("e", 1)); !errors.Is(err, llm.ErrBudget) {
+		if _, err = purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("e", 1)); !errors.Is(err, llm.ErrBudget) {
 			t.Errorf("after the purse was dry: %v", err)
 		}
 	})
@@ -194,7 +196,7 @@ func TestPurseNoticesAnOverrun(t *testing.T) {
 	purse.Open(price.Standing{Spent: *dollars(100), Lost: *dollars(7)}, nil)
 	m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Usage: usage(0, -1, -1, 9000)}, nil
-	}), purse.For("m", perToken, ""))
+	}), purse.For("m", perToken, price.Terms{}))
 	if _, err := m.Generate(t.Context(), requestOf("a", 10)); err != nil {
 		t.Fatal(err)
 	}
@@ -203,11 +205,40 @@ func TestPurseNoticesAnOverrun(t *testing.T) {
 	}
 }
 
+// An answer that was written and thrown away is paid for like one that counts,
+// by what it says that it took, or else by the most; and so is a further request
+// that it took to tell.
+func TestPurseBooksAnswersThatDoNotCount(t *testing.T) {
+	thrown := func(kind llm.Kind, u llm.Usage) error { return &llm.Error{Kind: kind, Answered: true, Usage: u} }
+	const most = tokensAround + 3000
+	for _, c := range []struct {
+		name        string
+		reply       *llm.Reply
+		err         error
+		spent, lost int
+	}{
+		{"cut prompt", nil, thrown(llm.KindBadRequest, usage(40, -1, -1, 500)), 0, 540},
+		{"an error in the middle", nil, thrown(llm.KindRateLimit, usage(40, -1, -1, 2)), 0, 42},
+		{"no word of what it took", nil, thrown(llm.KindRateLimit, llm.Usage{}), 0, most},
+		{"half a word", nil, thrown(llm.KindServer, usage(40, -1, -1, -1)), 0, most},
+		{"refused", nil, &llm.Error{Kind: llm.KindRateLimit}, 0, 0},
+		{"asked again", &llm.Reply{Usage: usage(40, -1, -1, 500), Besides: new(usage(60, -1, -1, 1))}, nil, 540, 61},
+		{"asked again, no word", &llm.Reply{Usage: usage(40, -1, -1, 500), Besides: &llm.Usage{}}, nil, 540, most},
+	} {
+		purse := price.NewPurse(dollars(100_000))
+		m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) { return c.reply, c.err }), purse.For("m", perToken, price.Terms{}))
+		_, _ = m.Generate(t.Context(), requestOf("a", 3000))
+		if s := purse.Standing(); s.Spent != *dollars(c.spent) || s.Lost != *dollars(c.lost) || s.Reserved != 0 {
+			t.Errorf("%s: %+v, want %d spent and %d lost", c.name, s, c.spent, c.lost)
+		}
+	}
+}
+
 // A purse that cannot keep what is spent must let nothing begin.
 func TestPurseStopsWhenItCannotKeep(t *testing.T) {
 	purse := price.NewPurse(nil)
 	purse.Open(price.Standing{}, func(price.Standing) error { return errors.New("disk full") })
-	_, err := purse.For("m", perToken, "").Reserve(t.Context(), requestOf("a", 10))
+	_, err := purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 10))
 	if !errors.Is(err, llm.ErrJournal) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("%v", err)
 	}
@@ -220,26 +251,34 @@ func TestWorst(t *testing.T) {
 	limit := 100
 	text := &llm.Request{Slot: "s", Parts: []llm.Part{llm.Text("three é")}, Params: llm.Params{MaxTokens: &limit}, Schema: &llm.Schema{JSON: []byte(`{}`)}}
 	p := price.Price{Input: 1, CachedInput: new(0.1), CacheWrite: new(2.0), Output: 10}
-	if got, err := p.Worst(text, ""); err != nil || got != price.USD(1e6*(2*(tokensAround+8+4)+10*100)) {
+	if got, err := p.Worst(text, price.Terms{}); err != nil || got != price.USD(1e6*(2*(tokensAround+8+4)+10*100)) {
 		t.Errorf("%d, %v", got, err)
 	}
-	if _, err := p.Worst(&llm.Request{Slot: "s"}, ""); err == nil {
+	if _, err := p.Worst(&llm.Request{Slot: "s"}, price.Terms{}); err == nil {
 		t.Error("a call without a cap has a worst case")
 	}
+	if got, err := p.Worst(text, price.Terms{Extra: 500, Twice: true}); err != nil || got != price.USD(2e6*(2*(tokensAround+500+8+4)+10*100)) {
+		t.Errorf("with what is added, and asked twice: %d, %v", got, err)
+	}
 	p.UpTo = 1000
-	if _, err := p.Worst(text, ""); err == nil || !strings.Contains(err.Error(), "one for up to 1000") {
+	if _, err := p.Worst(text, price.Terms{}); err == nil || !strings.Contains(err.Error(), "one for up to 1000") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestUnbilled(t *testing.T) {
 	for err, want := range map[error]bool{
-		&llm.Error{Kind: llm.KindRateLimit}:  true,
-		&llm.Error{Kind: llm.KindBadRequest}: true,
-		&llm.Error{Kind: llm.KindServer}:     false,
-		&llm.Error{Kind: llm.KindTimeout}:    false,
-		&llm.Error{Kind: llm.KindNetwork, Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}: true,
-		&llm.Error{Kind: llm.KindNetwork, Err: &net.OpError{Op: "read", Err: errors.New("reset")}}:   false,
+		&llm.Error{Kind: llm.KindRateLimit}:                      true,
+		&llm.Error{Kind: llm.KindBadRequest}:                     true,
+		&llm.Error{Kind: llm.KindServer}:                         false,
+		&llm.Error{Kind: llm.KindTimeout}:                        false,
+		&llm.Error{Kind: llm.KindNetwork, Unreached: true}:       true,
+		&llm.Error{Kind: llm.KindNoServer, Unreached: true}:      true,
+		&llm.Error{Kind: llm.KindNetwork}:                        false,
+		&llm.Error{Kind: llm.KindRateLimit, Answered: true}:      false, // in the middle of an answer
+		&llm.Error{Kind: llm.KindBadRequest, Answered: true}:     false, // an answer that does not count
+		fmt.Errorf("audit: %w", &llm.Error{Kind: llm.KindQuota}): true,
+		errors.New("the model panicked"):                         false,
 	} {
 		if llm.Unbilled(err) != want {
 			t.Errorf("%v", err)
@@ -255,7 +294,7 @@ func TestPurseKnowsWhatItDoesNotKnow(t *testing.T) {
 	purse.Open(price.Standing{}, func(s price.Standing) error { kept = append(kept, s); return nil })
 	uncapped := requestOf("a", 10)
 	uncapped.Params.MaxTokens = nil
-	for _, b := range []llm.Budget{purse.For("m", perToken, ""), purse.For("n", nil, "")} {
+	for _, b := range []llm.Budget{purse.For("m", perToken, price.Terms{}), purse.For("n", nil, price.Terms{})} {
 		for _, end := range []error{nil, &llm.Error{Kind: llm.KindTimeout}, &llm.Error{Kind: llm.KindRateLimit}} {
 			settle, err := b.Reserve(t.Context(), uncapped)
 			if err != nil {
@@ -274,7 +313,7 @@ func TestPurseKnowsWhatItDoesNotKnow(t *testing.T) {
 	if s := purse.Standing(); s.Overruns != 0 || s.Unseen != 2 || s.Blind != 0 || s.Spent != *dollars(8) {
 		t.Errorf("%+v", s)
 	}
-	if _, err := price.NewPurse(dollars(1)).For("n", nil, "").Reserve(t.Context(), requestOf("a", 10)); !errors.Is(err, llm.ErrBudget) {
+	if _, err := price.NewPurse(dollars(1)).For("n", nil, price.Terms{}).Reserve(t.Context(), requestOf("a", 10)); !errors.Is(err, llm.ErrBudget) {
 		t.Errorf("a budget for a model without a price: %v", err)
 	}
 }

@@ -50,6 +50,12 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("model %q: its address cannot be read", o.Model)
 	}
+	for _, secret := range o.Secrets {
+		body := string(o.Settings.ExtraBody)
+		if len(secret) >= 8 && (strings.Contains(body, secret) || strings.Contains(body, inner(jsonString(secret)))) {
+			return nil, fmt.Errorf("model %q: the extra body holds the model's key; it stands in the run's manifest, and must hold no secret", o.Model)
+		}
+	}
 	c := &Client{
 		model:     o.Model,
 		url:       o.URL,
@@ -227,11 +233,11 @@ func (c *Client) hideIn(r *llm.Reply) {
 		r.Text, r.Booleans = text, nil
 	}
 	r.Reasoning = c.answers.Replace(r.Reasoning)
-	r.Model = c.hideSecrets(r.Model)
+	r.Model = nameOf(c.hideSecrets(r.Model))
 	switch r.Finish {
 	case llm.FinishStop, llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal:
 	default: // the server's own word, which is kept as well
-		r.Finish = llm.Finish(c.hideSecrets(string(r.Finish)))
+		r.Finish = llm.Finish(nameOf(c.hideSecrets(string(r.Finish))))
 	}
 }
 

@@ -50,6 +50,7 @@ func (x *Exchange) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, 
 		}
 		reply, err := x.Read(req, answer)
 		if err == nil {
+			markCut(reply, req.Params.MaxTokens)
 			x.Client.hideIn(reply)
 			return reply, nil
 		}
@@ -67,11 +68,20 @@ func (x *Exchange) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, 
 			return &llm.Reply{Finish: llm.FinishContentFilter}, nil
 		}
 		e := x.Client.Error(req, kind, said)
+		e.Answered, e.Usage = f.Begun, f.Usage
 		e.RetryAfter = answer.RetryAfter
 		if e.RetryAfter == 0 {
 			e.RetryAfter = min(longestAsk, max(0, f.RetryAfter))
 		}
 		return nil, e
+	}
+}
+
+// markCut marks a reply that is as long as the cap as cut, because some servers
+// say stop of it.
+func markCut(r *llm.Reply, most *int) {
+	if out := r.Usage.OutputTokens; most != nil && out != nil && *out >= *most && (r.Finish == llm.FinishStop || r.Finish == "") {
+		r.Finish = llm.FinishLength
 	}
 }
 

@@ -5,12 +5,28 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/record"
 )
+
+// modelNamed is what is kept of the name that a server gives its model.
+func modelNamed(t *testing.T, client *provider.Client, name string) string {
+	t.Helper()
+	x := provider.Exchange{
+		Client: client,
+		Encode: func(*llm.Request) ([]string, []byte) { return nil, []byte("{}") },
+		Read:   func(*llm.Request, *provider.Answer) (*llm.Reply, error) { return &llm.Reply{Model: name}, nil },
+	}
+	reply, err := x.Generate(t.Context(), &llm.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Model
+}
 
 // What a server says of its answer is kept in the run, and so is the answer; a
 // key that either repeats must not be. A key that may be a word is left in
@@ -26,6 +42,12 @@ func TestNoSecretInWhatIsSaidOfAnAnswer(t *testing.T) {
 		Read: func(*llm.Request, *provider.Answer) (*llm.Reply, error) {
 			return &llm.Reply{Text: text, Reasoning: "I was given " + key, Booleans: []record.Boolean{{At: 1}}, Model: "gpt-" + key, Finish: key}, nil
 		},
+	}
+	if name := modelNamed(t, client, "served\x1b[2J\x1b[31m\nspatialstale: all is well\u202e"); name != "served[2J[31mspatialstale: all is well" {
+		t.Errorf("a name that steers a terminal is kept as %q", name)
+	}
+	if name := modelNamed(t, client, strings.Repeat("long", 1<<20)); len(name) != 200 {
+		t.Errorf("a name of %d bytes is kept", len(name))
 	}
 	for said, want := range map[string]string{
 		"words":                          "words",

@@ -25,6 +25,10 @@ type Fault struct {
 	// Means is what the fault means to the caller, where the protocol knows;
 	// empty to conclude it from the rest.
 	Means llm.Kind
+	// Begun says that the server had written something of an answer, which it may
+	// bill; Usage is what that took, where it says so.
+	Begun bool
+	Usage llm.Usage
 	// RetryAfter is how long the server asks to wait, where it says so in the
 	// body; 0 otherwise.
 	RetryAfter time.Duration
@@ -75,7 +79,7 @@ func ErrorMember(raw json.RawMessage) *Fault {
 // Fault reads an answer whose status is not of success.
 func (a *Answer) Fault() *Fault {
 	f := readFault(a.Text())
-	f.Status = a.Status
+	f.Status, f.RetryAfter = a.Status, a.RetryAfter
 	switch {
 	case a.Status >= 300 && a.Status < 400:
 		f.Message = "the server sends us elsewhere; is the base URL right?"
@@ -183,7 +187,8 @@ var (
 // Words by which servers say it where they have no code for it.
 var (
 	saysKey     = regexp.MustCompile(`(?i)api[ _-]?key.*(not valid|invalid|incorrect)|(invalid|incorrect).*api[ _-]?key|organization has been disabled`)
-	saysQuota   = regexp.MustCompile(`(?i)\b(insufficient|not enough|out of|no|low)\b.{0,20}\b(balance|credits?|funds)\b|\b(balance|credits?) .{0,20}(too low|exhausted)|api usage limits?\b`)
+	saysQuota   = regexp.MustCompile(`(?i)\b(insufficient|not enough|out of|no|low)\b.{0,20}\b(balance|credits?|funds)\b|\b(balance|credits?) .{0,20}(too low|exhausted)|api usage limits?\b|\bper[- ]day\b|\bdaily (limit|quota)\b|\badd \d+ credits\b`)
+	saysPasses  = regexp.MustCompile(`(?i)\bper[- ](min(ute)?|sec(ond)?)\b|try again in|retry in|after \d+ ?s`)
 	saysModel   = regexp.MustCompile(`(?i)not a valid model|model .{0,80}(does not exist|not found|is not available)|(unknown|no such|invalid) model`)
 	saysFlagged = regexp.MustCompile(`(?i)\bflagged\b|content (management |filtering )?policy|moderation`)
 )
@@ -210,6 +215,8 @@ func (f *Fault) Kind(quotaIsRate bool) (kind llm.Kind, filtered bool) {
 	case is(codesFilter), client && status != http.StatusTooManyRequests && saysFlagged.MatchString(f.Message):
 		return "", true
 	case is(codesQuota) && !(quotaIsRate && status == http.StatusTooManyRequests):
+		return llm.KindQuota, false
+	case status == http.StatusTooManyRequests && saysQuota.MatchString(f.Message) && !quotaIsRate && f.RetryAfter == 0 && !saysPasses.MatchString(f.Message):
 		return llm.KindQuota, false
 	case status == http.StatusTooManyRequests, is(codesRate):
 		return llm.KindRateLimit, false

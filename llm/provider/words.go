@@ -2,8 +2,8 @@ package provider
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -95,13 +95,62 @@ func formsOf(secret string) []string {
 	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
 		forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
+	for _, format := range []string{"%%%02x", "%%%02X", `\u%04x`, `\u%04X`, `\\u%04x`, `\\u%04X`, `\x%02x`, "&#%d;", "&#x%x;", "&#x%X;"} {
+		forms = append(forms, eachByte(secret, format, ""))
+	}
 	for _, plain := range []string{secret, ":" + secret, secret + ":"} { // a user or a password left out
 		for _, b := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 			forms = append(forms, b.EncodeToString([]byte(plain)))
 		}
 	}
-	hexed := hex.EncodeToString([]byte(secret))
-	return append(forms, hexed, strings.ToUpper(hexed))
+	forms = append(forms, inBase64(secret)...)
+	for _, format := range []string{"%02x", "%02X"} {
+		for _, between := range []string{"", ":", " ", "-"} {
+			forms = append(forms, eachByte(secret, format, between))
+		}
+	}
+	return forms
+}
+
+func eachByte(s, format, between string) string {
+	all := make([]string, len(s))
+	for i := range len(s) {
+		all[i] = fmt.Sprintf(format, s[i])
+	}
+	return strings.Join(all, between)
+}
+
+// inBase64 returns what a secret becomes in the middle of a longer text in
+// base64, such as that of "Bearer KEY": the characters that are its alone, for
+// each place at which it can begin.
+func inBase64(secret string) []string {
+	var forms []string
+	for before := range 3 {
+		text := append(make([]byte, before), secret...)
+		from, to := (before*8+5)/6, len(text)*8/6
+		for _, b := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			if from < to {
+				forms = append(forms, b.EncodeToString(text)[from:to])
+			}
+		}
+	}
+	return forms
+}
+
+// maxName bounds the names that are kept of a server, in characters.
+const maxName = 200
+
+// nameOf returns a name that a server gives to something, fit to be shown: one
+// line, without what would steer a terminal.
+func nameOf(said string) string {
+	said = strings.ToValidUTF8(said[:min(len(said), 4*maxName)], "")
+	var name []rune
+	for _, r := range said {
+		if unicode.IsPrint(r) && len(name) < maxName {
+			name = append(name, r)
+		}
+	}
+	return string(name)
 }
 
 // keyLength is the length in bytes from which on a secret is taken for a key

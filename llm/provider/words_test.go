@@ -91,6 +91,12 @@ func TestNoCodedSecretInWords(t *testing.T) {
 			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s + ":")) },
 			func(s string) string { return hex.EncodeToString([]byte(s)) },
 			func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
+			func(s string) string { return base64.StdEncoding.EncodeToString([]byte("Bearer " + s)) },
+			func(s string) string { return base64.URLEncoding.EncodeToString([]byte("x" + s + "yz")) },
+			func(s string) string { return eachByte(s, `\\u%04x`, "") },
+			func(s string) string { return eachByte(s, "%%%02X", "") },
+			func(s string) string { return eachByte(s, "&#%d;", "") },
+			func(s string) string { return eachByte(s, "%02x", ":") },
 			url.QueryEscape,
 			func(s string) string {
 				return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(url.QueryEscape(s), strings.ToLower)

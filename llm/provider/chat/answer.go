@@ -133,7 +133,7 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 		return nil, a.Unreadable("completion", err)
 	}
 	if provider.IsSet(c.Error) {
-		return nil, provider.ErrorMember(c.Error)
+		return nil, c.begun(provider.ErrorMember(c.Error))
 	}
 	if len(c.Choices) == 0 {
 		if f := provider.FindFault(body); f.Said() {
@@ -144,7 +144,7 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 	choice := &c.Choices[0]
 	m := &choice.Message
 	if provider.IsSet(choice.Error) {
-		return nil, provider.ErrorMember(choice.Error)
+		return nil, c.begun(provider.ErrorMember(choice.Error))
 	}
 	reply := &llm.Reply{
 		Text:      m.Content.text,
@@ -174,6 +174,13 @@ func readAnswer(a *provider.Answer) (*llm.Reply, error) {
 	return reply, nil
 }
 
+// begun marks a failure that came with a part of an answer.
+func (c *completion) begun(f *provider.Fault) *provider.Fault {
+	f.Usage = c.Usage.counts()
+	f.Begun = len(c.Choices) > 0 || f.Usage.OutputTokens != nil
+	return f
+}
+
 // finishFailed stands for the words with which a server gives up on a reply.
 const finishFailed llm.Finish = "\x00failed"
 
@@ -190,12 +197,4 @@ func finish(word string) llm.Finish {
 		return finishFailed
 	}
 	return llm.Finish(word)
-}
-
-// markCut marks a reply that is as long as the cap as cut, because some servers
-// say stop of it.
-func markCut(r *llm.Reply, most *int) {
-	if out := r.Usage.OutputTokens; most != nil && out != nil && *out >= *most && (r.Finish == llm.FinishStop || r.Finish == "") {
-		r.Finish = llm.FinishLength
-	}
 }

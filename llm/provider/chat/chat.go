@@ -100,11 +100,8 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, er
 
 func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 	reply, err := readAnswer(a)
-	if err == nil {
-		markCut(reply, req.Params.MaxTokens)
-		if !req.Params.Logprobs {
-			reply.Booleans = nil
-		}
+	if err == nil && !req.Params.Logprobs {
+		reply.Booleans = nil
 	}
 	return reply, err
 }

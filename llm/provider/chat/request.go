@@ -47,6 +47,9 @@ func (c *Client) encode(req *llm.Request) (sent []string, body []byte) {
 	if p := req.Params.TopP; p != nil {
 		add(paramTopP, *p)
 	}
+	if req.Params.Thinking != nil {
+		c.learned.Refuse(llm.Change{Param: "thinking", Words: "the protocol has no budget; say how hard the model is to think by its own parameter, with --extra-body"})
+	}
 	if req.Params.Logprobs && !c.learned.Refused(paramLogprobs) { // without the switch the number is an error
 		add(paramLogprobs, true)
 		add(paramTopLogprobs, c.opts.topLogprobs())

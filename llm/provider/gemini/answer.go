@@ -110,9 +110,6 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 	if !given && reply.Reasoning == "" && (reply.Finish == llm.FinishStop || reply.Finish == "") {
 		return nil, provider.Malformed("a reply without content")
 	}
-	if most, out := req.Params.MaxTokens, reply.Usage.OutputTokens; most != nil && out != nil && *out >= *most && reply.Finish == llm.FinishStop {
-		reply.Finish = llm.FinishLength
-	}
 	return reply, nil
 }
 

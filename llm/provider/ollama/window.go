@@ -3,6 +3,7 @@ package ollama
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image/png"
 	"math/bits"
@@ -67,11 +68,11 @@ func (c *Client) checkWhole(ctx context.Context, req *llm.Request, reply *llm.Re
 	}
 	filled := *counted == size || *counted == size-1 // a whole prompt leaves room for its reply
 	if filled || told && !plausible(*counted, req) {
-		return c.cutError(req, *counted, size)
+		return spent(c.cutError(req, *counted, size), reply)
 	}
 	if !plausible(*counted, req) {
-		if err := c.probe(ctx, req, size); err != nil {
-			return err
+		if err := c.probe(ctx, req, reply, size); err != nil {
+			return spent(err, reply)
 		}
 	}
 	if partial, _ := c.window.countsPart(req); partial && !told {
@@ -80,9 +81,33 @@ func (c *Client) checkWhole(ctx context.Context, req *llm.Request, reply *llm.Re
 	return nil
 }
 
+// spent marks the error of an answer that came and does not count: it may be
+// billed like any other, and so may the probe.
+func spent(err error, reply *llm.Reply) error {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	with := *e
+	with.Answered, with.Usage = true, reply.Usage
+	if p := reply.Besides; p != nil {
+		with.Usage.InputTokens = sum(with.Usage.InputTokens, p.InputTokens)
+		with.Usage.OutputTokens = sum(with.Usage.OutputTokens, p.OutputTokens)
+	}
+	return &with
+}
+
+// sum adds two numbers of tokens; one that is not known makes it unknown.
+func sum(a, b *int) *int {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
+}
+
 // probe finds out whether the server cuts a prompt or only counts less of it,
 // one call at a time and once for prompts of a size.
-func (c *Client) probe(ctx context.Context, req *llm.Request, size int) error {
+func (c *Client) probe(ctx context.Context, req *llm.Request, reply *llm.Reply, size int) error {
 	w := &c.window
 	select {
 	case w.probing <- struct{}{}:
@@ -96,8 +121,12 @@ func (c *Client) probe(ctx context.Context, req *llm.Request, size int) error {
 	x := c.exchange(func(req *llm.Request) ([]string, []byte) { return c.encodeProbe(req, size) }, false)
 	again, err := x.Generate(ctx, req)
 	if err != nil {
+		if !llm.Unbilled(err) {
+			reply.Besides = &llm.Usage{}
+		}
 		return err
 	}
+	reply.Besides = &again.Usage
 	if n := again.Usage.InputTokens; n != nil && !plausible(*n, req) {
 		return c.cutError(req, *n, size)
 	}
