@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
@@ -146,7 +147,7 @@ func (x *execution) openReplay(s *replaySource) (err error) {
 	if x.prices, err = pricesOf(x.prices, x.flags.Prices, models); err != nil {
 		return err
 	}
-	x.replay = s
+	x.replay, x.purse = s, price.NewPurse(nil)
 	x.models = map[string]llm.Model{}
 	for _, name := range x.study.Models {
 		x.models[name] = llm.Replay(name, s)
