@@ -37,9 +37,11 @@ type Collector struct {
 	episodes  groups[episodeTally]
 	replies   map[asked]*replyTally
 	reader    reasonReader
-	calls     map[callKey]*callTally // those that were paid for
-	pricedBy  []string               // the dates of the lists of prices, ascending
-	asked     []record.ModelInfo     // what the run says of its models
+	calls     map[callKey]*callTally   // those that were paid for
+	pricedBy  []string                 // the dates of the lists of prices, ascending
+	asked     []record.ModelInfo       // what the run says of its models
+	warnings  []string                 // that concern all tables
+	homes     map[setting]map[int]bool // of episodes: the studies that plan them, by the order in which they were declared
 }
 
 // groups holds a tally for each setting and seed.
@@ -130,7 +132,21 @@ func (c *Collector) Expect(spec record.Spec) error {
 	}
 	c.plan.add(&spec)
 	p.planned++
+	if spec.Task == record.Navigate {
+		c.settle(settingOf(&spec))
+	}
 	return nil
+}
+
+// settle keeps that the study which was declared last plans a setting.
+func (c *Collector) settle(s setting) {
+	if c.homes == nil {
+		c.homes = make(map[setting]map[int]bool)
+	}
+	if c.homes[s] == nil {
+		c.homes[s] = make(map[int]bool)
+	}
+	c.homes[s][len(c.declared)] = true
 }
 
 // describe names a trial in errors.

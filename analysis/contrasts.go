@@ -103,7 +103,9 @@ func (c *Collector) batchesAt(at setting, strategy string) []setting {
 
 // contrasted makes the tests of a model's contrasts and adjusts them by family:
 // every planned contrast of a model on one measure. A contrast of strategies
-// that the run does not plan was never part of it. Intervals are made for the
+// that the run does not plan was never part of it. Of several runs that are
+// taken together each has families of its own, because each was declared by
+// itself; runs that plan a setting together are one. Intervals are made for the
 // rows that want says.
 func (c *Collector) contrasted(tests *record.Tests, want func(*contrastRow) bool) []*contrastRow {
 	rows := c.contrastRows(tests.Contrasts, tests.Family.Measures)
@@ -111,11 +113,13 @@ func (c *Collector) contrasted(tests *record.Tests, want func(*contrastRow) bool
 	type family struct {
 		model string
 		end   int
+		study int
 	}
 	families := make(map[family][]*paired)
+	studyOf := c.studies(rows)
 	for _, r := range rows {
 		if !r.missing {
-			key := family{r.model, r.end}
+			key := family{r.model, r.end, studyOf(r)}
 			families[key] = append(families[key], &r.paired)
 		}
 	}
@@ -123,6 +127,44 @@ func (c *Collector) contrasted(tests *record.Tests, want func(*contrastRow) bool
 		adjust(members, tests.Family.Alpha)
 	}
 	return rows
+}
+
+// studies tells which study a row belongs to. Studies that plan a setting
+// together, or the two sides of a row, are one, which goes by the first of them.
+func (c *Collector) studies(rows []*contrastRow) func(*contrastRow) int {
+	first := make([]int, len(c.declared)+1)
+	for i := range first {
+		first[i] = i
+	}
+	var root func(i int) int
+	root = func(i int) int {
+		if first[i] != i {
+			first[i] = root(first[i])
+		}
+		return first[i]
+	}
+	join := func(a, b int) { first[max(root(a), root(b))] = min(root(a), root(b)) }
+	at := make(map[setting]int)
+	for s, homes := range c.homes {
+		s.batch = 0
+		for home := range homes {
+			if _, ok := at[s]; !ok {
+				at[s] = home
+			}
+			join(at[s], home)
+		}
+	}
+	side := func(r *contrastRow, strategy string) int {
+		s := r.setting
+		s.strategy, s.batch = strategy, 0
+		return at[s]
+	}
+	for _, r := range rows {
+		if !r.missing {
+			join(side(r, r.A), side(r, r.B))
+		}
+	}
+	return func(r *contrastRow) int { return root(side(r, r.A)) }
 }
 
 // contrastCell shows a contrast.
@@ -198,7 +240,7 @@ func (c *Collector) Contrasts() Table {
 	defs = append(defs, lossColumns(rows, pairedOfContrast)...)
 	fill(&t, defs, rows)
 	c.finishContrasts(&t, rows, &tests)
-	t.Notes = append(testNotes(tests.Bootstrap, "all contrasts of one model on one measure that the run plans", tests.Family.Alpha), t.Notes...)
+	t.Notes = append(testNotes(tests.Bootstrap, "all contrasts of one model on one measure that a run plans", tests.Family.Alpha), t.Notes...)
 	c.endNotes(&t, rows, short)
 	return t
 }
@@ -377,7 +419,7 @@ func (c *Collector) Headline() Table {
 		}
 		warnings, notes := c.declarationNotes()
 		t.Warnings = append(warnings, lostSeeds(lost, "in the table of contrasts")...)
-		t.Notes = append([]string{fmt.Sprintf("interval: %g%% cluster bootstrap by seed. Holm p: exact sign-flip test by seed, adjusted over all contrasts of one model on one measure that the run plans; %s: at most %g. The table of contrasts has them all.",
+		t.Notes = append([]string{fmt.Sprintf("interval: %g%% cluster bootstrap by seed. Holm p: exact sign-flip test by seed, adjusted over all contrasts of one model on one measure that a run plans; %s: at most %g. The table of contrasts has them all.",
 			100*tests.Bootstrap.Level, markFamily, tests.Family.Alpha)}, notes...)
 	}
 	c.endNotes(&t, plain, short)

@@ -167,3 +167,50 @@ func TestDeclaredContrasts(t *testing.T) {
 		}
 	}
 }
+
+// Each of two studies that are reported together keeps the family that it
+// declared; studies that plan a setting together are one.
+func TestFamiliesOfSeveralStudies(t *testing.T) {
+	text := slices.Concat(walked("L1", "no-memory", "SSSSSS"), walked("L1", "no-filter", "DDDDDD"))
+	seen := slices.Concat(walked("L1", "no-memory", "SSSSSS"), walked("L1", "no-filter", "DDDDDD"), walked("L2", "no-memory", "SSSSSS"), walked("L2", "no-filter", "DDDDDD"))
+	for _, tr := range seen {
+		tr.Modality = record.Vision
+		tr.Key += " seen"
+	}
+	more := walked("L1", "omcd", "SSSSSS")
+	late := episode("m", "no-filter", 7, 1, record.Death, 3, 0) // of a setting that the first study plans
+	late.Key = "late"
+	for _, c := range []struct {
+		name         string
+		studies      [][]*record.Trial
+		text, vision int
+	}{
+		{"one study", [][]*record.Trial{slices.Concat(text, seen)}, 3, 3},
+		{"two that share nothing", [][]*record.Trial{text, seen}, 1, 2},
+		{"the other order", [][]*record.Trial{seen, text}, 1, 2},
+		{"one completes the other's contrasts", [][]*record.Trial{text, more}, 3, 0},
+		{"one adds seeds to the other's settings", [][]*record.Trial{slices.Concat(text, walked("L1", "omcd", "SSSSSS")), append([]*record.Trial{late}, seen...)}, 5, 5},
+	} {
+		var all Collector
+		for _, trials := range c.studies {
+			if err := all.Declare(record.PlannedTests()); err != nil {
+				t.Fatal(err)
+			}
+			for _, tr := range trials {
+				if err := all.Expect(tr.Spec); err != nil {
+					t.Fatal(err)
+				}
+			}
+			add(t, &all, trials...)
+		}
+		table := all.Contrasts()
+		if f := rowOf(t, &table, "success", "text", "no-filter minus no-memory")("family"); f.Count != c.text {
+			t.Errorf("%s: the family from text has %d, want %d", c.name, f.Count, c.text)
+		}
+		if c.vision > 0 {
+			if f := rowOf(t, &table, "success", "vision", "no-filter minus no-memory")("family"); f.Count != c.vision {
+				t.Errorf("%s: the family from images has %d, want %d", c.name, f.Count, c.vision)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/stats"
 )
 
@@ -38,33 +39,8 @@ func (c *Collector) Equivalence() Table {
 	for _, d := range append(contrastLabels(plain, short), contrastSides()...) {
 		defs = append(defs, definition[equivalenceRow]{d.Column, func(r *equivalenceRow) Cell { return d.cell(r.contrastRow) }})
 	}
-	oneSided := func(key, heading string, p func(*stats.EquivalenceResult) *float64) definition[equivalenceRow] {
-		return definition[equivalenceRow]{Column{Key: key, Heading: heading, Unit: "probability", Kind: PValue, Decimals: 3}, func(r *equivalenceRow) Cell {
-			return Cell{Value: p(&r.result), Method: r.result.Method}
-		}}
-	}
-	defs = append(defs, []definition[equivalenceRow]{
-		{Column{Key: "difference", Heading: "difference", Unit: "difference of shares", Kind: Paired, Decimals: 3, Brief: true}, func(r *equivalenceRow) Cell { return r.differenceCell() }},
-		{Column{Key: "interval", Heading: fmt.Sprintf("%g%%\u00a0interval", 100*(1-2*eq.Alpha)), Unit: "difference of shares", Kind: Interval, Decimals: 3}, func(r *equivalenceRow) Cell {
-			return intervalCell(r.result.Interval, nil)
-		}},
-		oneSided("p_lower", fmt.Sprintf("p, above\u00a0−%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PLower }),
-		oneSided("p_upper", fmt.Sprintf("p, below\u00a0%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PUpper }),
-		{Column{Key: "verdict", Heading: "verdict", Kind: Verdict}, func(r *equivalenceRow) Cell {
-			cell := Cell{Warnings: r.result.Warnings}
-			switch {
-			case r.result.P == nil:
-			case r.result.Equivalent:
-				cell.Label = "equivalent"
-			default:
-				cell.Label = "not shown"
-			}
-			return cell
-		}},
-		{Column{Key: "power", Heading: "power", Unit: "probability", Kind: Number, Decimals: 2}, func(r *equivalenceRow) Cell { return Cell{Value: r.result.Power} }},
-		{Column{Key: "margin", Heading: "margin", Unit: "difference of shares", Kind: Number, Decimals: 2, DataOnly: true}, func(*equivalenceRow) Cell { return Cell{Value: new(eq.Margin)} }},
-		{Column{Key: "alpha", Heading: "alpha", Unit: "probability", Kind: Number, Decimals: 3, DataOnly: true}, func(*equivalenceRow) Cell { return Cell{Value: new(eq.Alpha)} }},
-	}...)
+	defs = append(defs, definition[equivalenceRow]{Column{Key: "difference", Heading: "difference", Unit: "difference of shares", Kind: Paired, Decimals: 3, Brief: true}, func(r *equivalenceRow) Cell { return r.differenceCell() }})
+	defs = append(defs, equivalenceColumns(eq, false, func(r *equivalenceRow) *stats.EquivalenceResult { return &r.result })...)
 	for _, d := range lossColumns(plain, pairedOfContrast) {
 		defs = append(defs, definition[equivalenceRow]{d.Column, func(r *equivalenceRow) Cell { return d.cell(r.contrastRow) }})
 	}
@@ -74,4 +50,39 @@ func (c *Collector) Equivalence() Table {
 	}
 	c.endNotes(&t, plain, short)
 	return t
+}
+
+// equivalenceColumns are what two one-sided tests say. Beside other tests only
+// the verdict and its power are shown, and their keys say what they belong to.
+func equivalenceColumns[R any](eq *record.Equivalence, beside bool, of func(*R) *stats.EquivalenceResult) []definition[R] {
+	prefix, verdict, priority := "", "verdict", 0
+	if beside {
+		prefix, verdict, priority = "equivalence_", fmt.Sprintf("within\u00a0±%g", eq.Margin), 1
+	}
+	oneSided := func(key, heading string, p func(*stats.EquivalenceResult) *float64) definition[R] {
+		return definition[R]{Column{Key: prefix + key, Heading: heading, Unit: "probability", Kind: PValue, Decimals: 3, DataOnly: beside}, func(r *R) Cell {
+			return Cell{Value: p(of(r)), Method: of(r).Method}
+		}}
+	}
+	return []definition[R]{
+		{Column{Key: prefix + "interval", Heading: fmt.Sprintf("%g%%\u00a0interval", 100*(1-2*eq.Alpha)), Unit: "difference of shares", Kind: Interval, Decimals: 3, DataOnly: beside}, func(r *R) Cell {
+			return intervalCell(of(r).Interval, nil)
+		}},
+		oneSided("p_lower", fmt.Sprintf("p, above\u00a0−%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PLower }),
+		oneSided("p_upper", fmt.Sprintf("p, below\u00a0%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PUpper }),
+		{Column{Key: prefix + "verdict", Heading: verdict, Kind: Verdict, Priority: priority}, func(r *R) Cell {
+			cell := Cell{Warnings: of(r).Warnings}
+			switch {
+			case of(r).P == nil:
+			case of(r).Equivalent:
+				cell.Label = "equivalent"
+			default:
+				cell.Label = "not shown"
+			}
+			return cell
+		}},
+		{Column{Key: prefix + "power", Heading: "power", Unit: "probability", Kind: Number, Decimals: 2, Priority: priority}, func(r *R) Cell { return Cell{Value: of(r).Power} }},
+		{Column{Key: prefix + "margin", Heading: "margin", Unit: "difference of shares", Kind: Number, Decimals: 2, DataOnly: true}, func(*R) Cell { return Cell{Value: new(eq.Margin)} }},
+		{Column{Key: prefix + "alpha", Heading: "alpha", Unit: "probability", Kind: Number, Decimals: 3, DataOnly: true}, func(*R) Cell { return Cell{Value: new(eq.Alpha)} }},
+	}
 }

@@ -144,6 +144,14 @@ func (c *Collector) Figures() []Figure {
 		figures[i] = makers[i]()
 		figures[i].Across = max(1, figures[i].Across)
 	})
+	warnings := c.runWarnings()
+	for i := range figures {
+		f := &figures[i]
+		f.Need = c.ask(f.Need)
+		if len(f.Panels) > 0 && f.ID != "figure-2-regimes" {
+			f.Warnings = slices.Concat(warnings, f.Warnings)
+		}
+	}
 	return figures
 }
 

@@ -105,14 +105,50 @@ func (c *Collector) mixedModels() []string {
 	return warnings
 }
 
+// Warn adds what tables and figures of results must say beside them.
+func (c *Collector) Warn(text string) { addNew(&c.warnings, text) }
+
+// rehearsals warns of models behind whose server a built-in control answered.
+func (c *Collector) rehearsals() []string {
+	var warnings []string
+	for i := range c.asked {
+		for _, name := range c.asked[i].ServerModels {
+			if strings.HasPrefix(name, controlPrefix) && !c.asked[i].Control {
+				warnings = append(warnings, fmt.Sprintf("%s is no such model here: the built-in control %s answered in its name. A rehearsal, and no result of a model.", c.asked[i].Name, name))
+			}
+		}
+	}
+	return warnings
+}
+
+// runWarnings are those that concern the whole run.
+func (c *Collector) runWarnings() []string {
+	return slices.Concat(c.rehearsals(), c.warnings, c.mixedModels())
+}
+
+// ask completes the command in what a table or a figure needs with the models of
+// the run: without them it would run the controls.
+func (c *Collector) ask(need string) string {
+	if !strings.Contains(need, "spatialstale run") || strings.Contains(need, "--model") {
+		return need
+	}
+	for _, m := range c.models() {
+		if !strings.HasPrefix(m, controlPrefix) {
+			need += " --model " + m
+		}
+	}
+	return need
+}
+
 // warned puts the warnings that concern the whole run onto its tables of
-// results.
+// results, and the run's models into what the others need.
 func (c *Collector) warned(tables []Table) []Table {
-	mixed := c.mixedModels()
+	warnings := c.runWarnings()
 	for i := range tables {
 		t := &tables[i]
-		if len(t.Rows) > 0 && t.ID != "models" && t.ID != "regimes" && len(mixed) > 0 {
-			t.Warnings = append(slices.Clip(t.Warnings), mixed...)
+		t.Need = c.ask(t.Need)
+		if len(t.Rows) > 0 && t.ID != "models" && t.ID != "regimes" && len(warnings) > 0 {
+			t.Warnings = slices.Concat(warnings, t.Warnings)
 		}
 	}
 	return tables

@@ -47,3 +47,28 @@ func TestModels(t *testing.T) {
 		t.Errorf("%+v", tables)
 	}
 }
+
+// A model in whose name a control answered has no results, and tables must say
+// so; what the others need names the run's models.
+func TestRehearsals(t *testing.T) {
+	c := planned(t, detection("openai/gpt-4o", "L1", 1, "SVsv"), detection("ref/reader", "L1", 1, "SVsv"))
+	c.AddModel(record.ModelInfo{Name: "openai/gpt-4o", ServerModels: []string{"ref/mixed?tpr=0.7"}})
+	c.AddModel(record.ModelInfo{Name: "ref/reader", Control: true})
+	c.Warn("what concerns all")
+	for _, table := range c.All() {
+		switch {
+		case len(table.Rows) == 0:
+			if strings.Contains(table.Need, "spatialstale run") && strings.Count(table.Need, "--model openai/gpt-4o") != 1 {
+				t.Errorf("%s needs %s", table.ID, table.Need)
+			}
+		case table.ID == "regimes", table.ID == "models":
+		case len(table.Warnings) < 2 || !strings.HasPrefix(table.Warnings[0], "openai/gpt-4o is no such model here: the built-in control ref/mixed?tpr=0.7 answered in its name.") || table.Warnings[1] != "what concerns all":
+			t.Errorf("%s warns %q", table.ID, table.Warnings)
+		}
+	}
+	for _, f := range c.Figures() {
+		if len(f.Panels) > 0 && f.ID != "figure-2-regimes" && (len(f.Warnings) < 2 || f.Warnings[1] != "what concerns all") {
+			t.Errorf("%s warns %q", f.ID, f.Warnings)
+		}
+	}
+}

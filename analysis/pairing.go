@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/stats"
 )
 
 // A Difference is something in which the studies of two runs differ, in words
@@ -193,6 +194,7 @@ type coupleRow struct {
 	key, heading string
 	lostA, lostB int // of the shared seeds, those that have lost a trial in A, in B
 	paired           // B less A
+	equivalence  stats.EquivalenceResult
 }
 
 // rowsOf returns a row for every measure of every couple that shares a seed.
@@ -219,7 +221,11 @@ func rowsOf[T any](m *matched[T], of func(*T) *progress, measures []measureOf[T]
 // testCouples tests the rows of a table, each model and measure a family.
 func (p *pairing) testCouples(rows []*coupleRow) record.Tests {
 	tests := p.a.tests()
-	inParallel(len(rows), func(i int) { rows[i].test(tests.Bootstrap, true) })
+	eq := tests.Equivalence
+	inParallel(len(rows), func(i int) {
+		rows[i].test(tests.Bootstrap, true)
+		rows[i].equivalence = sure(stats.Equivalence(rows[i].differences, stats.EquivalenceOptions{Margin: eq.Margin, Alpha: eq.Alpha, Seed: tests.Bootstrap.Seed}))
+	})
 	families := make(map[[3]string][]*paired)
 	for _, r := range rows {
 		key := [3]string{r.model, r.modelB, r.key}
@@ -270,6 +276,7 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 		{Column{Key: "difference", Heading: "B − A", Unit: "difference of shares", Kind: Paired, Decimals: 3}, func(r *coupleRow) Cell { return r.differenceCell() }},
 	}...)
 	defs = append(defs, testColumns("B − A", "difference of shares", true, func(r *coupleRow) *paired { return &r.paired })[1:]...)
+	defs = append(defs, equivalenceColumns(tests.Equivalence, true, func(r *coupleRow) *stats.EquivalenceResult { return &r.equivalence })...)
 	defs = append(defs, lossColumns(rows, func(r *coupleRow) *paired { return &r.paired })...)
 	fill(&t, defs, rows)
 	t.Warnings = incompletePairs(rows)
@@ -279,6 +286,7 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 			all[i] = &r.paired
 		}
 		t.Notes = testNotes(tests.Bootstrap, "all rows of one model on one measure", tests.Family.Alpha)
+		t.Notes = append(t.Notes, fmt.Sprintf("within ±%g: whether two one-sided tests at %g show that A and B differ by less than that; power: the chance to show it if they do not differ. not shown is no proof of a difference.", tests.Equivalence.Margin, tests.Equivalence.Alpha))
 		t.Notes = append(t.Notes, reachNotes(all, tests.Family.Alpha)...)
 	}
 	t.Notes = append(t.Notes, undefinedNotes(&t, "–: undefined, which is not zero.")...)

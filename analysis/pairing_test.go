@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/stats"
 )
 
 // A fataler is a test of any kind.
@@ -120,6 +121,15 @@ func TestCompareByHand(t *testing.T) {
 	near(t, "p", cellOf(t, detection, "p", "f1").Value, 1)
 	// Three seeds of which two do not differ.
 	near(t, "p", cellOf(t, detection, "p", "fpr").Value, 1)
+	eq, err := stats.Equivalence([]float64{1. / 2, -1. / 3}, stats.EquivalenceOptions{Margin: 0.1, Alpha: 0.05, Seed: record.PlannedTests().Bootstrap.Seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "above the margin's lower end", cellOf(t, detection, "equivalence_p_lower", "f1").Value, *eq.PLower)
+	near(t, "below its upper end", cellOf(t, detection, "equivalence_p_upper", "f1").Value, *eq.PUpper)
+	if v := cellOf(t, detection, "equivalence_verdict", "f1").Label; v != "not shown" || eq.Equivalent {
+		t.Errorf("two seeds that far apart are %q", v)
+	}
 	if f := cellOf(t, detection, "family", "f1").Count; f != 1 {
 		t.Errorf("a family of %d, want the one row of the measure", f)
 	}

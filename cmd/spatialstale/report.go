@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 type reportCmd struct {
-	Runs    []string `arg:"" name:"run" help:"Run folder; several are taken together when no trial is in two of them."`
+	Runs    []string `arg:"" name:"run" help:"Run folder; several are taken together; a trial that is in two of them is taken from the first."`
 	Format  string   `enum:"text,md,csv,json,latex,html" default:"text" help:"Form of the tables: text, md, csv, json or latex; or html, one page with tables, figures, methods, trials and replays."`
 	Table   []string `placeholder:"ID,…" help:"Show only these tables, and with --out DIR these figures, as in deaths,figure-3-detection; all unless given."`
 	Out     string   `placeholder:"DIR" help:"Write a file for each table and each figure into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
@@ -38,6 +39,11 @@ func (c *reportCmd) Run(e *env) error {
 	}
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
+	}
+	for i, dir := range c.Runs {
+		if slices.Contains(c.Runs[:i], dir) {
+			return usageError{fmt.Errorf("%s is given twice", dir)}
+		}
 	}
 	if c.Format == "html" {
 		return c.html(e)
@@ -153,7 +159,7 @@ func (c *reportCmd) read(e *env, dir string, read *runReader, again *analysis.Re
 	if !c.Rescore {
 		return nil
 	}
-	return rescore(e, run, dir, c.Prompts, again)
+	return rescore(e, run, dir, c.Prompts, func(key string) bool { return read.owns(key, dir) }, again)
 }
 
 // drawings returns the forms of figures that are asked for.
@@ -193,7 +199,7 @@ func chosen(tables []analysis.Table, figures []analysis.Figure, ids []string) ([
 // A runReader reads runs into one collector.
 type runReader struct {
 	collector *analysis.Collector
-	runOf     map[string]string // trial → the run that plans it
+	runOf     map[string]string // trial → the first run that plans it
 	prices    *price.List       // nil to leave out what calls took
 	priceFile string            // where the prices are from; empty for those of each run, and the list that ships
 	page      *pageMaker        // nil for none
@@ -233,24 +239,34 @@ func (r *runReader) run(run *store.Run, dir string) error {
 	if r.page != nil {
 		r.page.open(run, dir)
 	}
+	shared := map[string]int{} // by the run whose trials they are
+	own := 0
 	for spec, err := range run.Plan() {
 		if err != nil {
 			return err
 		}
+		if other, ok := r.runOf[spec.Key]; ok {
+			shared[other]++
+			continue
+		}
+		r.runOf[spec.Key] = dir
+		own++
 		if prices != nil && !isControl(spec.Model) {
 			paid.add(spec)
 			r.collector.PricedBy(prices.Dated(spec.Model))
 		}
-		if other, ok := r.runOf[spec.Key]; ok {
-			return fmt.Errorf("trial %s is in both %s and %s, so they cannot be taken together; report them one at a time", spec.Key, other, dir)
-		}
-		r.runOf[spec.Key] = dir
 		if err := r.collector.Expect(spec); err != nil {
 			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
 		}
 		if r.page != nil {
 			r.page.expect(&spec)
 		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(shared)) {
+		if own == 0 {
+			return fmt.Errorf("all trials of %s are in the runs before it, such as %s: there is nothing to take together; set two runs side by side with: spatialstale compare %s %s", dir, other, other, dir)
+		}
+		r.collector.Warn(fmt.Sprintf("%s of %s are in %s as well; those of %s are taken, finished or not.", count(shared[other], "trial"), dir, other, other))
 	}
 	for in, err := range run.Instances() {
 		if err != nil {
@@ -263,6 +279,9 @@ func (r *runReader) run(run *store.Run, dir string) error {
 	for t, err := range run.Trials() {
 		if err != nil {
 			return err
+		}
+		if !r.owns(t.Key, dir) {
+			continue
 		}
 		if err := r.collector.AddTrial(t); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
@@ -282,3 +301,6 @@ func (r *runReader) run(run *store.Run, dir string) error {
 	}
 	return nil
 }
+
+// owns reports whether a trial is taken from that run.
+func (r *runReader) owns(key, dir string) bool { return r.runOf[key] == dir }

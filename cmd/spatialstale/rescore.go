@@ -10,9 +10,9 @@ import (
 	"github.com/spatialstale/spatialstale/study"
 )
 
-// rescore reads the stored replies of a run again. Prompts that are not those
+// rescore reads the stored replies of a run's own trials again. Prompts that are not those
 // of the run are refused, because a reply is found by what was asked.
-func rescore(e *env, run *store.Run, dir, promptsDir string, into *analysis.Rescoring) error {
+func rescore(e *env, run *store.Run, dir, promptsDir string, own func(key string) bool, into *analysis.Rescoring) error {
 	manifest := run.Manifest()
 	s, err := runnableStudy(run, dir)
 	if err != nil {
@@ -28,6 +28,9 @@ func rescore(e *env, run *store.Run, dir, promptsDir string, into *analysis.Resc
 		return errors.Join(fmt.Errorf("%s: its replies cannot be scored again", dir), err)
 	}
 	err = s.Rescore(e.ctx, prompts, run, func(r study.Rescored) error {
+		if !own(r.Stored.Key) {
+			return nil
+		}
 		if r.Stored.Task == record.Detect {
 			return into.AddDetection(r.Stored, r.Now, study.Strict(r.Now))
 		}
