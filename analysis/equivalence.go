@@ -57,7 +57,7 @@ func (c *Collector) Equivalence() Table {
 func equivalenceColumns[R any](eq *record.Equivalence, beside bool, of func(*R) *stats.EquivalenceResult) []definition[R] {
 	prefix, verdict, priority := "", "verdict", 0
 	if beside {
-		prefix, verdict, priority = "equivalence_", fmt.Sprintf("within\u00a0±%g", eq.Margin), 1
+		prefix, verdict, priority = "equivalence_", fmt.Sprintf("within\u00a0±%g", eq.Margin), 4
 	}
 	oneSided := func(key, heading string, p func(*stats.EquivalenceResult) *float64) definition[R] {
 		return definition[R]{Column{Key: prefix + key, Heading: heading, Unit: "probability", Kind: PValue, Decimals: 3, DataOnly: beside}, func(r *R) Cell {
