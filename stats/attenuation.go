@@ -7,7 +7,8 @@ type CeilingResult struct {
 	Basis
 	// Ceiling is the largest correlation that two measures of these
 	// reliabilities can show, if what they measure is perfectly correlated:
-	// sqrt(reliability x · reliability y).
+	// sqrt(reliability x · reliability y). It is nil where one of them is not
+	// known, or is estimated at or below 0.
 	Ceiling *float64 `json:"ceiling"`
 	// Observed is the correlation given, and Corrected is Observed/Ceiling: an
 	// estimate of the correlation of what is measured (Spearman 1904). It can
@@ -20,9 +21,11 @@ type CeilingResult struct {
 // an ICCMean of [Clusters], for example) put on their correlation. Figure 9
 // shows it: a per-seed success rate over five episodes is a noisy measure, and
 // a correlation near 0 means little when it could not have been above 0.5.
-// observed may be nil. A negative reliability, which an estimate can be, counts
-// as 0; one that is nil leaves the ceiling undefined. Errors: *InputError for a
-// reliability above 1 or a correlation outside [-1, 1].
+// observed may be nil. A reliability that is nil leaves the ceiling undefined,
+// and so does one at or below 0, which an estimate can be: it says that these
+// data cannot tell how reliable the measure is, not that nothing could
+// correlate. Errors: *InputError for a reliability above 1 or a correlation
+// outside [-1, 1].
 func Attenuation(reliabilityX, reliabilityY, observed *float64) (CeilingResult, error) {
 	res := CeilingResult{Observed: observed}
 	res.Method = "attenuation by unreliability"
@@ -38,11 +41,12 @@ func Attenuation(reliabilityX, reliabilityY, observed *float64) (CeilingResult, 
 			continue
 		case math.IsNaN(*m.value) || math.IsInf(*m.value, 0) || *m.value > 1:
 			return CeilingResult{}, badArg(m.name, "is %v; a number up to 1 is needed", *m.value)
-		case *m.value < 0:
-			res.warn(NegativeVar, "the %s is estimated at %.3g, below zero, and counts as 0", m.name, *m.value)
+		case *m.value <= 0:
+			res.warn(NegativeVar, "the %s is estimated at %.3g, at or below 0: a ceiling cannot be estimated", m.name, *m.value)
+			continue
 		}
 		res.NUsed++
-		product *= math.Max(0, *m.value)
+		product *= *m.value
 	}
 	if observed != nil && !(math.Abs(*observed) <= 1) {
 		return CeilingResult{}, badArg("observed", "is %v; a correlation from -1 to 1 is needed", *observed)
@@ -52,11 +56,7 @@ func Attenuation(reliabilityX, reliabilityY, observed *float64) (CeilingResult, 
 	}
 	ceiling := math.Sqrt(product)
 	res.Ceiling = ptr(ceiling)
-	switch {
-	case observed == nil:
-	case ceiling == 0:
-		res.warn(Constant, "the ceiling is 0: the measures hold nothing that could correlate, and the corrected correlation is undefined")
-	default:
+	if observed != nil {
 		res.Corrected = ptr(*observed / ceiling)
 		if math.Abs(*res.Corrected) > 1 {
 			res.warn(OutsideRange, "the corrected correlation lies outside -1 to 1, which only sampling error or too low a reliability can do")

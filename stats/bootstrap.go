@@ -19,6 +19,10 @@ const (
 	Percentile BootstrapKind = "percentile"
 )
 
+// ExactBound is the Method of the interval that BootstrapMean gives where all
+// units are equal.
+const ExactBound = "exact bound for units that are all equal"
+
 // BootstrapOptions are the choices of the bootstrap functions.
 type BootstrapOptions struct {
 	Level float64       // of the interval; 0 means 0.95
@@ -336,7 +340,7 @@ func (r *BootstrapResult) neverSeen(value float64, opt BootstrapOptions) {
 	q := -math.Expm1(math.Log1p(-level) / float64(r.N))
 	low := value - q*(value-opt.Range.Low)
 	high := value + q*(opt.Range.High-value)
-	r.Interval = &Interval{low, high, level, "exact bound for units that are all equal"}
+	r.Interval = &Interval{low, high, level, ExactBound}
 	r.Method = fmt.Sprintf("mean over %s, %s", plural(r.N, "unit"), r.Interval.Method)
 	r.warn(Fallback, "all %s have the value %g: the interval holds the means that remain possible when at most %.3g of all units differ (exact bound on an event never seen)",
 		plural(r.N, "unit"), value, q)

@@ -188,8 +188,10 @@ func TestUndefinedIsExplicit(t *testing.T) {
 	if r := must(TwoProportions(Count{6000, 6000}, Count{0, 6000}, TwoProportionOptions{})); !r.Warned(Underflow) || *r.FisherP > underflow {
 		t.Errorf("a p-value too small for a float64: %+v", r)
 	}
-	if r := must(Attenuation(ptr(-0.1), ptr(0.5), ptr(0.2))); *r.Ceiling != 0 || r.Corrected != nil || !r.Warned(NegativeVar) {
-		t.Errorf("a negative reliability: %+v", r)
+	for _, reliability := range []float64{-0.1, 0} {
+		if r := must(Attenuation(ptr(reliability), ptr(0.5), ptr(0.2))); r.Ceiling != nil || r.Corrected != nil || !r.Warned(NegativeVar) {
+			t.Errorf("a reliability of %v: %+v", reliability, r)
+		}
 	}
 	if r := must(Attenuation(nil, ptr(0.5), ptr(0.2))); r.Ceiling != nil || !r.Warned(TooFew) {
 		t.Errorf("an unknown reliability: %+v", r)
