@@ -71,6 +71,9 @@ func (c *Collector) Batch() Table {
 	fill(&t, defs, groups)
 	t.Notes = append([]string{noteSD}, undefinedNotes(&t, "–: undefined, which is not zero.")...)
 	t.Notes = append(t.Notes, "calls an audit: model calls behind one window, with those that asked once more. replies mended: the share of calls whose reply needed a repair to be read.")
+	if len(groups) > 0 && c.priceColumns(groups) == nil {
+		t.Notes = append(t.Notes, "An audit’s tokens, dollars and seconds stand here for models with a server: spatialstale run batch --model openai/gpt-4o. Controls take no tokens and cost nothing.")
+	}
 	t.Warnings = progressWarnings(groups, "detection runs", progressOfDetection)
 	t.Notes = append(t.Notes, modelNotes(groups, short)...)
 	return t

@@ -119,6 +119,8 @@ func (c *Collector) Exposure() Table {
 		About: "Shares of the memory’s entries that were stale as the agent decided: over all steps, at the last step, at the last step of the episodes that reached G, and if all changes of the schedule had been made. In view: shares of the entries that the agent was shown, after what audits removed.",
 		Need:  "episodes and their instances: spatialstale run --task navigate",
 	}
+	// Also of the settings that have no row because they have lost every episode.
+	t.Warnings = progressWarnings(groups, "episodes", progressOfEpisodes)
 	groups = slices.DeleteFunc(groups, func(g *episodeGroup) bool {
 		return total(g.seeds, func(e *episodeTally) int { return e.exposure.episodes }) == 0
 	})
@@ -139,7 +141,10 @@ func (c *Collector) Exposure() Table {
 	defs := append(episodeLabels(groups, short),
 		definition[episodeGroup]{Column{Key: "episodes", Heading: "episodes", Unit: "episodes", Kind: Count},
 			func(g *episodeGroup) Cell {
-				return Cell{Count: total(g.seeds, func(e *episodeTally) int { return e.exposure.episodes })}
+				return Cell{
+					Count: total(g.seeds, func(e *episodeTally) int { return e.exposure.episodes }),
+					Of:    total(g.seeds, func(e *episodeTally) int { return e.all() }),
+				}
 			}},
 		definition[episodeGroup]{Column{Key: "steps", Heading: "steps", Unit: "steps", Kind: Count, DataOnly: true},
 			func(g *episodeGroup) Cell { return Cell{Count: total(g.seeds, (*episodeTally).allSteps)} }},

@@ -38,6 +38,14 @@ const (
 	testFallback       = "by the sign-flip test, because a t test is undefined where nothing varies"
 )
 
+// ceilingWords are what warnings mean behind the ceiling of a correlation. That
+// a reliability is undefined the table's notes say.
+var ceilingWords = map[stats.Code]string{
+	stats.TooFew:       "",
+	stats.NegativeVar:  "not estimable: a reliability is estimated at or below 0",
+	stats.OutsideRange: "r lies above it, which only sampling error, of r or of the reliabilities, can do",
+}
+
 // quiet are the codes that people need no letter for: the notes say once how
 // such values are handled.
 var quiet = map[stats.Code]string{
@@ -86,6 +94,11 @@ func (t *Table) footnote() {
 // other warnings or the table's notes say it.
 func wordsOf(col *Column, cell *Cell, w *stats.Warning) string {
 	fallback := slices.ContainsFunc(cell.Warnings, func(o stats.Warning) bool { return o.Code == stats.Fallback })
+	if strings.HasSuffix(col.Key, "_ceiling") {
+		if words, ok := ceilingWords[w.Code]; ok {
+			return words
+		}
+	}
 	switch {
 	case w.Code == stats.Fallback && col.Kind != Interval:
 		return testFallback

@@ -43,20 +43,31 @@ func undefinedNotes(t *Table, dashNote string) []string {
 // progressWarnings tells how many planned trials failed or are missing; what
 // names them.
 func progressWarnings[T any](groups []*group[T], what string, of func(*T) *progress) []string {
-	planned, failed, missing := 0, 0, 0
+	var all progressSum
 	for _, g := range groups {
 		for _, s := range g.seeds {
-			p := of(s)
-			planned += p.finished + p.failed + p.missing()
-			failed += p.failed
-			missing += p.missing()
+			all.add(of(s))
 		}
 	}
-	if failed+missing == 0 {
+	return all.warnings(what, "They are in no denominator; where some lack, finished/planned is shown.")
+}
+
+// A progressSum counts planned trials, and those without a result.
+type progressSum struct{ planned, failed, missing int }
+
+func (s *progressSum) add(p *progress) {
+	s.planned += p.all()
+	s.failed += p.failed
+	s.missing += p.missing()
+}
+
+// warnings says how many have no result, and what that means.
+func (s *progressSum) warnings(what, means string) []string {
+	if s.failed+s.missing == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Incomplete: of %s planned %s, %s failed and %s have no record. They are in no denominator; where some lack, finished/planned is shown.",
-		thousands(planned), what, thousands(failed), thousands(missing))}
+	return []string{fmt.Sprintf("Incomplete: of %s planned %s, %s failed and %s have no record. %s",
+		thousands(s.planned), what, thousands(s.failed), thousands(s.missing), means)}
 }
 
 // thousands writes a number with commas.

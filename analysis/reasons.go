@@ -145,6 +145,7 @@ func (c *Collector) Confidence() Table {
 	t.Notes = append(undefinedNotes(&t, "–: undefined, which is not zero: there was no such verdict, or none with a confidence."),
 		"Unanswered entries have no verdict. In brackets, where there is room, the number of verdicts.", noteFinishedOnly)
 	t.Notes = append(t.Notes, replyModels(rows, short)...)
+	t.Warnings = c.lostReplies(isAudit)
 	return t
 }
 
@@ -211,6 +212,7 @@ func (c *Collector) Reasons() Table {
 		"Words are all that is looked at, and only those that leave no doubt: docs/results.md has the rules, analysis/data the lists. A reason that names no type, or both, claims nothing.",
 		noteFinishedOnly)
 	t.Notes = append(t.Notes, replyModels(rows, short)...)
+	t.Warnings = c.lostReplies(isAudit)
 	return t
 }
 

@@ -183,6 +183,31 @@ func replyModels(rows []*replyRow, short map[string]string) []string {
 	return modelNotes(groups, short)
 }
 
+// withoutAudits are the strategies that ask no model for an audit.
+var withoutAudits = []string{"no-memory", "no-filter", "oracle"}
+
+// lostReplies says how many planned trials left no replies to look at, of those
+// in which the tasks that keep lets pass are asked for.
+func (c *Collector) lostReplies(keep func(askedTask) bool) []string {
+	var detections, episodes progressSum
+	if keep(askedDetection) {
+		for _, seeds := range c.detection {
+			for _, d := range seeds {
+				detections.add(&d.progress)
+			}
+		}
+	}
+	for s, seeds := range c.episodes {
+		if keep(askedStep) || keep(askedAudit) && !slices.Contains(withoutAudits, s.strategy) {
+			for _, e := range seeds {
+				episodes.add(&e.progress)
+			}
+		}
+	}
+	const means = "Their replies are in no row."
+	return append(detections.warnings("detection runs", means), episodes.warnings("episodes", means)...)
+}
+
 // noteFinishedOnly says whose replies are counted.
 const noteFinishedOnly = "audits: those inside episodes. Replies of failed trials are in no row, and neither are audits by true labels, which ask no model."
 
@@ -282,6 +307,7 @@ func (c *Collector) Replies() Table {
 		t.Notes = append(t.Notes, "mended: the reply needed a repair to be read; repairs of steps are not recorded (–).")
 	}
 	t.Notes = append(t.Notes, replyModels(rows, short)...)
+	t.Warnings = c.lostReplies(isAny)
 	return t
 }
 
@@ -303,6 +329,7 @@ func (c *Collector) Repairs() Table {
 	}...), rows)
 	t.Notes = append(t.Notes, "replies: of all calls, those whose reply as a whole needed it; a repair of single verdicts has none.", noteFinishedOnly)
 	t.Notes = append(t.Notes, replyModels(rows, short)...)
+	t.Warnings = c.lostReplies(isAudit)
 	return t
 }
 
@@ -341,5 +368,6 @@ func (c *Collector) Fallbacks() Table {
 		t.Notes = append(t.Notes, strings.Join(words, "; ")+".")
 	}
 	t.Notes = append(t.Notes, replyModels(rows, short)...)
+	t.Warnings = c.lostReplies(isStep)
 	return t
 }

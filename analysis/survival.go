@@ -88,7 +88,7 @@ func (c *Collector) RouteSurvival() Table {
 				return Cell{Value: of(r).spearman.P, Method: "Spearman’s correlation, t distribution"}
 			}},
 			{Column{Key: prefix + "_ceiling", Heading: "ceiling", Group: group, Unit: "correlation", Kind: Number, Decimals: 2, Priority: 3}, func(r *survivalRow) Cell {
-				return Cell{Value: of(r).ceiling.Ceiling}
+				return Cell{Value: of(r).ceiling.Ceiling, Warnings: of(r).ceiling.Warnings}
 			}},
 		}
 	}
@@ -115,7 +115,7 @@ func (c *Collector) RouteSurvival() Table {
 	if len(rows) > 0 {
 		t.Notes = []string{
 			"Both measures are means over a seed’s episodes; an episode without a stale entry on the way is left out of its seed’s recall, a seed without any out of the correlation.",
-			"ceiling: the greatest correlation that measures so unreliable could show, from the agreement of a seed’s episodes (Spearman 1904).",
+			"ceiling: the greatest correlation that measures so unreliable could show, from the agreement of a seed’s episodes (Spearman 1904); an estimate, and none where a reliability is estimated at or below 0.",
 			"beside the walk: recall on stale entries whose cell the agent entered or came beside. It is a description only: a missed thaw attracts the walk, and so lowers it by itself.",
 		}
 	}
