@@ -17,11 +17,12 @@ const detectionNeed = "detections: spatialstale run --task detect"
 var modalityNames = map[string]string{record.Text: "from text", record.Vision: "from images"}
 
 // A detections is what figures of detections show: the audit of the paper, one
-// batch, wording and size.
+// batch, wording and size. Cells all of whose detections are lost keep their
+// places.
 type detections struct {
 	groups                      groups[detectionTally]
 	models, regimes, modalities []string
-	others                      bool
+	choice                      string // what is shown of what the run has; empty when that is all
 }
 
 // shownDetections picks them.
@@ -32,10 +33,10 @@ func (c *Collector) shownDetections() detections {
 			settings = append(settings, s)
 		}
 	}
-	keep, others := c.principal(settings)
-	d := detections{groups: make(groups[detectionTally]), others: others}
+	keep, choice := c.principal(settings)
+	d := detections{groups: make(groups[detectionTally]), choice: choice}
 	for _, s := range settings {
-		if !keep(s) || finishedIn(c.detection[s], progressOfDetection) == 0 {
+		if !keep(s) {
 			continue
 		}
 		d.groups[s] = c.detection[s]
@@ -49,14 +50,6 @@ func (c *Collector) shownDetections() detections {
 	return d
 }
 
-func finishedIn[T any](seeds map[int]*T, of func(*T) *progress) int {
-	n := 0
-	for _, s := range seeds {
-		n += of(s).finished
-	}
-	return n
-}
-
 // at returns the seeds of one cell of a figure, nil for none.
 func (d *detections) at(model, regime, modality string) map[int]*detectionTally {
 	for s, seeds := range d.groups {
@@ -67,23 +60,42 @@ func (d *detections) at(model, regime, modality string) map[int]*detectionTally 
 	return nil
 }
 
-// warnings says what is lost of the trials behind a figure.
-func (d *detections) warnings() []string {
+// warnings says what is lost of the trials in these regimes.
+func (d *detections) warnings(regimes []string) []string {
 	var all []*detectionGroup
 	for s, seeds := range d.groups {
-		all = append(all, &detectionGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
+		if slices.Contains(regimes, s.regime) {
+			all = append(all, &detectionGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
+		}
 	}
 	return progressWarnings(all, "detection runs", progressOfDetection)
 }
 
-// finish adds what all figures of detections say.
-func (d *detections) finish(c *Collector, f *Figure) {
-	f.Warnings = d.warnings()
-	if d.others {
-		f.Notes = append(f.Notes, otherVariants)
+// trials counts the detections of a model from one modality; of all of them for
+// empty names.
+func (d *detections) trials(model, modality string, regimes []string) *Trials {
+	var t *Trials
+	for s, seeds := range d.groups {
+		if (model == "" || s.model == model) && (modality == "" || s.modality == modality) && slices.Contains(regimes, s.regime) {
+			t = t.plus(trialsOf(seeds, progressOfDetection))
+		}
+	}
+	return t
+}
+
+// finish adds what all figures of detections say of those in the regimes that it
+// shows; then are the sentences that follow the one on lost trials.
+func (d *detections) finish(c *Collector, f *Figure, regimes []string, then ...string) {
+	f.Warnings = d.warnings(regimes)
+	f.lose(d.trials("", "", regimes), "detection runs", then...)
+	if d.choice != "" {
+		f.Feet = append(f.Feet, d.choice)
 	}
 	f.about(c, d.models)
 }
+
+// boundsElsewhere says where the drawing does not show them.
+const boundsElsewhere = "What they could change: table bounds-%s."
 
 // bySeed returns a value of each seed that has finished, in ascending order of
 // seeds.
@@ -107,7 +119,7 @@ func (c *Collector) detectionFigure() Figure {
 		ID:    "figure-3-detection",
 		Title: "Detection: F1 by model, regime and modality",
 		Paper: "Figure 3",
-		About: "Mean over seeds of the F1 of one audit of the whole memory (L3: of all audits of a seed together), stale being the positive class. Right: how much worse or better the same model is from images, per seed, with the p of a sign-flip test.",
+		About: "Mean over seeds of the F1 of one audit of the whole memory (L3: of all audits of a seed together), stale being the positive class. Below: how much worse or better the same model is from images, on the same seeds, with the p of a sign-flip test.",
 		Need:  detectionNeed,
 	}
 	d := c.shownDetections()
@@ -126,7 +138,11 @@ func (c *Collector) detectionFigure() Figure {
 				}
 				point := iv.mean(bySeed(seeds, progressOfDetection, f1OfSeed), 0, 1)
 				point.Category = i
-				ns = append(ns, point.N)
+				point.count(trialsOf(seeds, progressOfDetection))
+				point.XBounds = boundsOf(seeds, func(t *detectionTally) seedValue { return t.value(record.Counts.F1) })
+				if point.N > 0 {
+					ns = append(ns, point.N)
+				}
 				s.Points = append(s.Points, point)
 			}
 			p.Series = append(p.Series, s)
@@ -134,76 +150,73 @@ func (c *Collector) detectionFigure() Figure {
 		f.Panels = append(f.Panels, p)
 	}
 	f.Across = len(f.Panels)
-	if slices.Contains(d.modalities, record.Text) && slices.Contains(d.modalities, record.Vision) {
-		f.Panels = append(f.Panels, c.visionLessText(&d))
-		f.Across++
-		f.Notes = append(f.Notes, "images − text: of each seed that has both in every regime of the model, the mean over regimes of F1 from images less F1 from text; p is that of the exact two-sided sign-flip test over seeds, of each model by itself.")
+	both := slices.Contains(d.modalities, record.Text) && slices.Contains(d.modalities, record.Vision)
+	if both {
+		f.Panels = append(f.Panels, c.visionLessText(&d, iv)...)
+	}
+	f.Feet = feet(meanOver(spread("seed", ns)) + iv.words())
+	if both {
+		f.Feet = append(f.Feet, "p: exact two-sided sign-flip test over the seeds’ differences, of each model and regime by itself, not adjusted; as in the table vision-text.")
+		f.Notes = append(f.Notes, "images − text: of each seed that has lost neither detection, F1 from images less F1 from text. Intervals and p are those of the table vision-text, which has Holm’s adjustment and the paper’s test too.")
 	} else {
 		f.Notes = append(f.Notes, "The difference between images and text needs detections of both: spatialstale run --task detect --modality text,vision.")
 	}
-	f.Feet = []string{"Mean over " + spread("seed", ns) + ". " + iv.words()}
-	d.finish(c, &f)
+	d.finish(c, &f, d.regimes, beside)
 	return f
 }
 
-// visionLessText is the panel of differences, a dot for each model.
-func (c *Collector) visionLessText(d *detections) Panel {
-	iv := c.intervals()
-	p := Panel{
-		Title:      "images − text",
-		Categories: c.categoriesOf(d.models),
-		X:          Axis{Label: "difference of F1", Min: -1, Max: 1},
-		Guides:     []Guide{{Line: [][2]float64{{0, 0}, {0, 1}}}},
-		Series:     []Series{{Key: "difference", Mark: Dots}},
+// meanOver begins a line below a drawing; nothing where no seed has a value.
+func meanOver(seeds string) string {
+	if seeds == "" {
+		return ""
 	}
-	for i, model := range d.models {
-		differences := d.visionLessText(model)
-		if len(differences) == 0 {
-			continue
-		}
-		values := make([]*float64, len(differences))
-		for j := range differences {
-			values[j] = &differences[j]
-		}
-		point := iv.mean(values, -1, 1)
-		point.Category = i
-		point.Label = probability(signFlip(differences))
-		p.Series[0].Points = append(p.Series[0].Points, point)
-	}
-	return p
+	return "Mean over " + seeds + ". "
 }
 
-// visionLessText returns the differences of the seeds that have F1 from text
-// and from images in every regime that the model was run in.
-func (d *detections) visionLessText(model string) []float64 {
-	sums := make(map[int]float64)
-	counts := make(map[int]int)
-	regimes := 0
-	for _, regime := range d.regimes {
-		text, vision := d.at(model, regime, record.Text), d.at(model, regime, record.Vision)
-		if text == nil && vision == nil {
-			continue
-		}
-		regimes++
-		for seed, t := range text {
-			v := vision[seed]
-			if v == nil || t.finished == 0 || v.finished == 0 {
-				continue
-			}
-			a, b := t.counts.F1(), v.counts.F1()
-			if a != nil && b != nil {
-				sums[seed] += *b - *a
-				counts[seed]++
-			}
-		}
-	}
-	var out []float64
-	for _, seed := range slices.Sorted(maps.Keys(sums)) {
-		if counts[seed] == regimes {
-			out = append(out, sums[seed]/float64(regimes))
+// feet leaves out lines without words.
+func feet(lines ...string) []string {
+	var out []string
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
 		}
 	}
 	return out
+}
+
+// visionLessText are the panels of differences, one a regime, with a dot for
+// each model: the rows of the table vision-text.
+func (c *Collector) visionLessText(d *detections, iv *intervals) []Panel {
+	rows := c.sightRows()
+	panels := make([]Panel, len(d.regimes))
+	for i, regime := range d.regimes {
+		p := Panel{
+			Title:      regimeTitle(regime) + ": images − text",
+			Categories: c.categoriesOf(d.models),
+			X:          Axis{Label: "difference of F1", Min: -1, Max: 1},
+			Guides:     []Guide{{Line: [][2]float64{{0, 0}, {0, 1}}}},
+			Series:     []Series{{Key: "difference", Mark: Dots}},
+		}
+		for _, row := range rows {
+			model := slices.Index(d.models, row.model)
+			if d.groups[row.setting] == nil || row.regime != regime || model < 0 {
+				continue
+			}
+			cell := row.differenceCell()
+			point := Point{Category: model, X: cell.Value, N: cell.N}
+			if point.X != nil {
+				point.XRange = iv.span(row.boot)
+				point.Label = probability(row.flip.P)
+			}
+			point.count(&Trials{Finished: len(row.pairs), Planned: row.shared})
+			if b := row.bounds(); b.least != nil && b.most != nil {
+				point.XBounds = &Span{Low: *b.least, High: *b.most}
+			}
+			p.Series[0].Points = append(p.Series[0].Points, point)
+		}
+		panels[i] = p
+	}
+	return panels
 }
 
 // regimeTitle is a regime's name above a panel.
@@ -244,25 +257,28 @@ func (c *Collector) flagFigure() Figure {
 	if !slices.Contains(d.regimes, "L1") || !slices.Contains(d.regimes, "L2") {
 		pooled, where = d.regimes, strings.Join(d.regimes, "+")
 	}
-	least, most := 0, 0
+	var ns []int
 	for _, modality := range d.modalities {
 		p := Panel{Title: modalityNames[modality], Categories: c.categoriesOf(d.models), X: share("flag rate")}
-		for _, kind := range kindsOfEntry {
+		for k, kind := range kindsOfEntry {
 			s := Series{Key: kind.key, Name: kind.name, Mark: Bars}
 			for i, model := range d.models {
-				pairs := d.flagsBySeed(model, pooled, modality, kind.claim, kind.stale)
-				if len(pairs) == 0 {
+				trials := d.trials(model, modality, pooled)
+				if trials == nil {
 					continue
 				}
+				pairs := d.flagsBySeed(model, pooled, modality, kind.claim, kind.stale)
 				point := iv.pooled(pairs, &stats.Range{Low: 0, High: 1})
 				point.Category = i
-				if kind.key == "safe" {
-					point.Label = probability(signFlip(d.flagDifferences(model, pooled, modality)))
+				if kind.key == "safe" && trials.Finished > 0 {
+					point.Label = probability(d.flagTest(iv.boot, model, pooled, modality))
 				}
-				if least == 0 || len(pairs) < least {
-					least = len(pairs)
+				if point.Trials = trials; k == 0 || trials.Finished == 0 {
+					point.count(trials) // once a model: its kinds of entries are of the same trials
 				}
-				most = max(most, len(pairs))
+				if len(pairs) > 0 {
+					ns = append(ns, len(pairs))
+				}
 				s.Points = append(s.Points, point)
 			}
 			p.Series = append(p.Series, s)
@@ -271,13 +287,15 @@ func (c *Collector) flagFigure() Figure {
 	}
 	f.Across = len(f.Panels)
 	if len(f.Panels) > 0 {
-		f.Feet = []string{
-			fmt.Sprintf("%s, entries of %s together. %s", where, spread("seed", []int{least, most}), iv.words()),
-			"p: SAFE claims on holes against SAFE claims on safe cells, sign-flip test over seeds.",
+		entries := where + ". "
+		if len(ns) > 0 {
+			entries = fmt.Sprintf("%s, entries of %s together. ", where, spread("seed", ns))
 		}
-		f.Notes = append(f.Notes, "The test: of each seed, the flag rate of SAFE claims on holes less that of SAFE claims on safe cells, which is 0 for a model that does not see the lake; exact two-sided sign-flip test over seeds. An entry without an answer counts as not flagged.")
+		f.Feet = feet(entries+iv.words(),
+			"p: SAFE claims on holes against SAFE claims on safe cells, exact two-sided sign-flip test over seeds, not adjusted; as in the table flags-test.")
+		f.Notes = append(f.Notes, "The test: of each seed, the flag rate of SAFE claims on holes less that of SAFE claims on safe cells, which is 0 for a model that does not see the lake; exact two-sided sign-flip test over the seeds that have lost no detection. An entry without an answer counts as not flagged.")
 	}
-	d.finish(c, &f)
+	d.finish(c, &f, pooled, beside, "A seed that has lost one is in no test.")
 	return f
 }
 
@@ -307,25 +325,20 @@ func (d *detections) flags(model string, regimes []string, modality string, clai
 	return out
 }
 
-// flagDifferences returns, of each seed with both, the flag rate of false SAFE
-// claims less that of true ones.
-func (d *detections) flagDifferences(model string, regimes []string, modality string) []float64 {
-	deadly := d.flags(model, regimes, modality, saysSafe, 1)
-	safe := d.flags(model, regimes, modality, saysSafe, 0)
-	return rateDifferences(deadly, safe)
-}
-
-// rateDifferences returns the differences of two rates of the seeds that have
-// both.
-func rateDifferences(a, b map[int]pair) []float64 {
-	var out []float64
-	for _, seed := range slices.Sorted(maps.Keys(a)) {
-		x, y := quotient(a[seed].count, a[seed].of), quotient(b[seed].count, b[seed].of)
-		if x != nil && y != nil {
-			out = append(out, *x-*y)
+// flagTest returns the p of the table flags-test: whether false SAFE claims are
+// flagged more often than true ones. A seed that has lost a detection is in no
+// test.
+func (d *detections) flagTest(boot *record.Bootstrap, model string, regimes []string, modality string) *float64 {
+	seeds := make(map[int][]*detectionTally)
+	for _, regime := range regimes {
+		for seed, t := range d.at(model, regime, modality) {
+			seeds[seed] = append(seeds[seed], t)
 		}
 	}
-	return out
+	var p paired
+	p.pairFlags(seeds)
+	p.test(boot, false)
+	return p.flip.P
 }
 
 // precisionRecallFigure sets precision against recall over curves of equal F1
@@ -349,14 +362,18 @@ func (c *Collector) precisionRecallFigure() Figure {
 				Title: regimeTitle(regime) + ", " + modalityNames[modality],
 				X:     share("recall"), Y: share("precision"), Guides: isoF1(),
 			}
+			of := func(i int) *Trials { return d.trials(d.models[i], modality, []string{regime}) }
+			p.Remarks = finishedRemark(names, of)
 			for i, model := range d.models {
 				s := Series{Key: fmt.Sprint(i + 1), Name: named(names[i]), Mark: Dots}
-				if seeds := d.at(model, regime, modality); seeds != nil {
+				if trials := of(i); trials != nil && trials.Finished > 0 {
+					seeds := d.at(model, regime, modality)
 					recall := iv.mean(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Recall() }), 0, 1)
 					precision := iv.mean(bySeed(seeds, progressOfDetection, func(t *detectionTally) *float64 { return t.counts.Precision() }), 0, 1)
 					if precision.X == nil || recall.X == nil {
 						without++
 					} else {
+						recall.Trials = trials
 						recall.Y, recall.YRange = precision.X, precision.XRange
 						ns = append(ns, recall.N, precision.N)
 						s.Points = []Point{recall}
@@ -364,18 +381,21 @@ func (c *Collector) precisionRecallFigure() Figure {
 				}
 				p.Series = append(p.Series, s)
 			}
+			if all := d.trials("", modality, []string{regime}); all.lossy() && all.Finished == 0 {
+				p.Empty, p.Remarks = all.told()+" finished", nil
+			}
 			f.Panels = append(f.Panels, p)
 		}
 	}
 	f.Across = len(d.regimes)
 	if len(f.Panels) > 0 {
-		f.Feet = []string{"Mean over " + spread("seed", ns) + ". Dotted: equal F1. " + iv.words()}
+		f.Feet = feet(meanOver(spread("seed", ns)) + "Dotted: equal F1. " + iv.words())
 		f.Notes = append(f.Notes, "A seed without a flag has no precision and is left out of its mean; its recall of 0 is in the other mean.")
 	}
 	if without > 0 {
 		f.Feet = append(f.Feet, fmt.Sprintf("Not shown: %s without a single flag, which has no precision.", countOf(without, "point")))
 	}
-	d.finish(c, &f)
+	d.finish(c, &f, d.regimes, fmt.Sprintf(boundsElsewhere, "detection"))
 	return f
 }
 
@@ -422,13 +442,16 @@ func (c *Collector) directionFigure() Figure {
 			for _, direction := range directions {
 				s := Series{Key: direction.key, Name: direction.name, Mark: Bars}
 				for i, model := range d.models {
-					pairs := d.flagsBySeed(model, []string{regime}, modality, direction.claim, 1)
-					if len(pairs) == 0 {
+					trials := d.trials(model, modality, []string{regime})
+					if trials == nil {
 						continue
 					}
-					point := iv.pooled(pairs, &stats.Range{Low: 0, High: 1})
+					point := iv.pooled(d.flagsBySeed(model, []string{regime}, modality, direction.claim, 1), &stats.Range{Low: 0, High: 1})
 					point.Category = i
-					point.Label = fmt.Sprintf("n = %s", thousands(point.N))
+					if trials.Finished > 0 {
+						point.Label = fmt.Sprintf("n = %s", thousands(point.N))
+					}
+					point.count(trials)
 					s.Points = append(s.Points, point)
 				}
 				p.Series = append(p.Series, s)
@@ -438,8 +461,8 @@ func (c *Collector) directionFigure() Figure {
 	}
 	f.Across = len(d.regimes)
 	if len(f.Panels) > 0 {
-		f.Feet = []string{"n: stale entries of that direction, of all seeds (L3: of all audits). " + iv.words()}
+		f.Feet = feet("n: stale entries of that direction, of all seeds (L3: of all audits). " + iv.words())
 	}
-	d.finish(c, &f)
+	d.finish(c, &f, d.regimes, beside)
 	return f
 }

@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +25,9 @@ type Figure struct {
 	Warnings []string `json:"warnings"`
 	Notes    []string `json:"notes"`
 	Feet     []string `json:"feet"`
+	// Incomplete stands in the drawing too, before the Feet: how many of the
+	// planned trials behind it have finished. Empty when all have.
+	Incomplete string `json:"incomplete"`
 	// Need says what a run must hold for the figure to have panels, and how to
 	// get it, such as "episodes: spatialstale run --task navigate".
 	Need string `json:"need"`
@@ -46,6 +51,9 @@ type Panel struct {
 	Guides     []Guide    `json:"guides,omitempty"`
 	Remarks    []string   `json:"remarks,omitempty"` // what a test of the panel says, a line each
 	Scene      *Scene     `json:"scene,omitempty"`
+	// Empty stands in the middle of a chart of two axes that has no point, such
+	// as "0 of 8 finished".
+	Empty string `json:"empty,omitempty"`
 }
 
 // A Category is one row of a chart: a model, say.
@@ -91,12 +99,26 @@ type Point struct {
 	YRange   *Span    `json:"y_range"`
 	N        int      `json:"n"` // what it rests on, or how many units lie here: see the figure's Feet
 	Label    string   `json:"label,omitempty"`
+	// Trials are those behind it; nil where it is not of trials, or of some only.
+	Trials *Trials `json:"trials"`
+	// XBounds are the least and the most that X, over all planned seeds, could be
+	// if lost trials had gone one way or the other; nil where nothing is lost, or
+	// where nobody can tell.
+	XBounds *Span `json:"x_bounds"`
 }
 
-// A Span is the interval that whiskers show.
+// Trials counts those that have a result, and all.
+type Trials struct {
+	Finished int `json:"finished"`
+	Planned  int `json:"planned"`
+}
+
+// A Span is a range of values, such as the interval that whiskers show; Method
+// is how an interval was made.
 type Span struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Method string  `json:"method,omitempty"`
 }
 
 // A Guide is a line without data of its own: a curve of equal F1, or zero.
@@ -123,67 +145,183 @@ type Route struct {
 
 // Figures returns the paper's figures in its order, then the diagnostics, each
 // from this run's records. One without data has no panels, and its Need says
-// how to get them.
+// how to get them. Where a run has lakes of several sizes each figure is of one:
+// of the paper's where the run has it, of the smallest otherwise; those of the
+// other sizes stand behind it, under its ID with their size.
 func (c *Collector) Figures() []Figure {
-	makers := []func() Figure{
-		c.routesFigure,
-		c.regimesFigure,
-		c.detectionFigure,
-		c.flagFigure,
-		func() Figure { return c.strategiesFigure(record.Text) },
-		func() Figure { return c.strategiesFigure(record.Vision) },
-		c.lengthFigure,
-		c.precisionRecallFigure,
-		c.directionFigure,
-		c.associationFigure,
-		c.traceFigure,
-		c.staleDeathFigure,
+	sizes := c.sizes()
+	views := make([]*Collector, max(1, len(sizes)))
+	views[0] = c
+	if len(sizes) > 1 {
+		for i, size := range sizes {
+			views[i] = c.onLakes(size)
+		}
 	}
-	figures := make([]Figure, len(makers))
-	inParallel(len(makers), func(i int) {
-		figures[i] = makers[i]()
-		figures[i].Across = max(1, figures[i].Across)
+	makers := []func(*Collector) Figure{
+		(*Collector).routesFigure,
+		(*Collector).regimesFigure,
+		(*Collector).detectionFigure,
+		(*Collector).flagFigure,
+		func(c *Collector) Figure { return c.strategiesFigure(record.Text) },
+		func(c *Collector) Figure { return c.strategiesFigure(record.Vision) },
+		(*Collector).lengthFigure,
+		(*Collector).precisionRecallFigure,
+		(*Collector).directionFigure,
+		(*Collector).associationFigure,
+		(*Collector).traceFigure,
+		(*Collector).staleDeathFigure,
+	}
+	figures := make([]Figure, len(makers)*len(views))
+	inParallel(len(figures), func(i int) {
+		f := makers[i/len(views)](views[i%len(views)])
+		f.Across = max(1, f.Across)
+		if len(sizes) > 1 {
+			f.sized(sizes, i%len(views))
+		}
+		figures[i] = f
 	})
+	if len(sizes) > 1 {
+		// What a further size has no data for, the first says how to get.
+		figures = slices.DeleteFunc(figures, func(f Figure) bool { return f.ID == "" })
+	}
 	warnings := c.runWarnings()
 	for i := range figures {
 		f := &figures[i]
 		f.Need = c.ask(f.Need)
-		if len(f.Panels) > 0 && f.ID != "figure-2-regimes" {
+		if len(f.Panels) > 0 && !strings.HasPrefix(f.ID, "figure-2-regimes") {
 			f.Warnings = slices.Concat(warnings, f.Warnings)
 		}
 	}
 	return figures
 }
 
-// An intervals makes the whiskers of figures, as the run's study has declared
+// sizes returns the sizes of a run's lakes, as rows and columns: the paper's
+// first, then from small to large.
+func (c *Collector) sizes() [][2]int {
+	all := make(map[[2]int]bool)
+	for k := range c.instances {
+		all[[2]int{k.rows, k.cols}] = true
+	}
+	for s := range c.detection {
+		all[[2]int{s.rows, s.cols}] = true
+	}
+	for s := range c.episodes {
+		all[[2]int{s.rows, s.cols}] = true
+	}
+	published := func(s [2]int) int { return 1 - index(s == [2]int{publishedSide, publishedSide}) }
+	return slices.SortedFunc(maps.Keys(all), func(a, b [2]int) int {
+		return cmp.Or(published(a)-published(b), cmp.Compare(a[0]*a[1], b[0]*b[1]), cmp.Compare(a[0], b[0]))
+	})
+}
+
+// onLakes returns what a collector has of lakes of one size. It is for reading
+// only.
+func (c *Collector) onLakes(size [2]int) *Collector {
+	view := *c
+	view.detection = onLakes(c.detection, size)
+	view.episodes = onLakes(c.episodes, size)
+	view.instances = maps.Clone(c.instances)
+	maps.DeleteFunc(view.instances, func(k instanceKey, _ *world) bool { return [2]int{k.rows, k.cols} != size })
+	return &view
+}
+
+func onLakes[T any](g groups[T], size [2]int) groups[T] {
+	out := maps.Clone(g)
+	maps.DeleteFunc(out, func(s setting, _ map[int]*T) bool { return [2]int{s.rows, s.cols} != size })
+	return out
+}
+
+// sized says of which of a run's sizes a figure is; one of a further size is
+// named after it. Without data it is none.
+func (f *Figure) sized(sizes [][2]int, i int) {
+	if len(f.Panels) == 0 {
+		if i > 0 {
+			*f = Figure{}
+		}
+		return
+	}
+	var others []string
+	for j, size := range sizes {
+		if j != i {
+			others = append(others, gridCell(size[0], size[1]).Short)
+		}
+	}
+	is := gridCell(sizes[i][0], sizes[i][1])
+	f.Feet = slices.Insert(slices.Clip(f.Feet), 0, fmt.Sprintf("Lakes of %s; those of %s have figures of their own.", is.Short, joined(others)))
+	if i > 0 {
+		f.ID += "-" + is.Label
+		f.Title += ", on lakes of " + is.Short
+		f.Paper = "" // its lakes are the paper's size only
+	}
+}
+
+// An intervals makes the whiskers of a figure, as the run's study has declared
 // its intervals: whole seeds are drawn again, so that what belongs to one seed
-// stays together.
-type intervals struct{ boot *record.Bootstrap }
+// stays together. It keeps count of how they were made, to say it.
+type intervals struct {
+	boot      *record.Bootstrap
+	resampled int // by the bootstrap
+	exact     int // where it cannot give any: seeds that are all equal
+	none      int // values without an interval
+}
 
-func (c *Collector) intervals() intervals { return intervals{c.tests().Bootstrap} }
+func (c *Collector) intervals() *intervals { return &intervals{boot: c.tests().Bootstrap} }
 
-// words say in a drawing what whiskers are.
-func (iv intervals) words() string {
-	return fmt.Sprintf("Whiskers: %g%% bootstrap intervals, whole seeds drawn.", 100*iv.boot.Level)
+// words say in a drawing what the whiskers so far are.
+func (iv *intervals) words() string {
+	level := fmt.Sprintf("%g%%", 100*iv.boot.Level)
+	const equal = "where all seeds are equal, or there is one"
+	var words string
+	switch {
+	case iv.resampled > 0 && iv.exact > 0:
+		words = fmt.Sprintf("Whiskers: %s bootstrap intervals, whole seeds drawn; %s, the exact %s bound on what unseen seeds could change.", level, equal, level)
+	case iv.resampled > 0:
+		words = fmt.Sprintf("Whiskers: %s bootstrap intervals, whole seeds drawn.", level)
+	case iv.exact > 0:
+		words = fmt.Sprintf("Whiskers: the exact %s bound on what unseen seeds could change; no bootstrap, because everywhere all seeds are equal, or there is one.", level)
+	case iv.none > 0:
+		return "No whiskers: too few seeds, or all of them equal."
+	default:
+		return ""
+	}
+	if iv.none > 0 {
+		words += " No whisker: too few seeds, or all of them equal."
+	}
+	return words
+}
+
+// span is the interval that a value's whiskers show; nil where the method has
+// none, or where what it was given cannot have one.
+func (iv *intervals) span(r stats.BootstrapResult) *Span {
+	switch {
+	case r.Interval == nil:
+		iv.none++
+		return nil
+	case r.Interval.Method == stats.ExactBound:
+		iv.exact++
+	default:
+		iv.resampled++
+	}
+	return &Span{r.Interval.Low, r.Interval.High, r.Interval.Method}
 }
 
 // mean is a point at the mean over seeds of values between low and high. Seeds
 // without the value are left out.
-func (iv intervals) mean(values []*float64, low, high float64) Point {
+func (iv *intervals) mean(values []*float64, low, high float64) Point {
 	xs := defined(values)
 	p := Point{N: len(xs)}
 	if len(xs) == 0 {
 		return p
 	}
 	p.X = new(stats.Mean(xs))
-	p.XRange = intervalOf(stats.BootstrapMean(xs, bootstrapOptions(iv.boot, stats.Range{Low: low, High: high})))
+	p.XRange = iv.span(sure(stats.BootstrapMean(xs, bootstrapOptions(iv.boot, stats.Range{Low: low, High: high}))))
 	return p
 }
 
 // pooled is a point at the quotient of two sums over seeds, whose interval
 // draws whole seeds. Where all seeds have the same quotient and it has bounds,
 // the interval is that of the mean of equal values.
-func (iv intervals) pooled(seeds []pair, bounds *stats.Range) Point {
+func (iv *intervals) pooled(seeds []pair, bounds *stats.Range) Point {
 	var sum pair
 	var rates []*float64
 	for _, s := range seeds {
@@ -195,7 +333,7 @@ func (iv intervals) pooled(seeds []pair, bounds *stats.Range) Point {
 		return p
 	}
 	opt := stats.BootstrapOptions{Level: iv.boot.Level, Draws: iv.boot.Resamples, Seed: iv.boot.Seed}
-	p.XRange = intervalOf(stats.Bootstrap(len(seeds), func(units []int) (float64, bool) {
+	r := sure(stats.Bootstrap(len(seeds), func(units []int) (float64, bool) {
 		var drawn pair
 		for _, u := range units {
 			drawn.plus(seeds[u])
@@ -206,20 +344,12 @@ func (iv intervals) pooled(seeds []pair, bounds *stats.Range) Point {
 		}
 		return *q, true
 	}, opt))
-	if p.XRange == nil && bounds != nil {
+	if r.Interval == nil && bounds != nil {
 		opt.Range = bounds
-		p.XRange = intervalOf(stats.BootstrapMean(defined(rates), opt))
+		r = sure(stats.BootstrapMean(defined(rates), opt))
 	}
+	p.XRange = iv.span(r)
 	return p
-}
-
-// intervalOf takes the interval out of a result; there is none where the
-// method has none, or where what it was given cannot have one.
-func intervalOf(r stats.BootstrapResult, err error) *Span {
-	if err != nil || r.Interval == nil {
-		return nil
-	}
-	return &Span{r.Interval.Low, r.Interval.High}
 }
 
 // defined returns the values that exist.
@@ -233,15 +363,6 @@ func defined(values []*float64) []float64 {
 	return xs
 }
 
-// signFlip tests per-seed differences; the test is undefined for none.
-func signFlip(differences []float64) *float64 {
-	r, err := stats.SignFlip(differences, stats.SignFlipOptions{})
-	if err != nil {
-		return nil
-	}
-	return r.P
-}
-
 // probability writes a p-value for people.
 func probability(p *float64) string {
 	switch {
@@ -249,48 +370,59 @@ func probability(p *float64) string {
 		return "no test"
 	case *p < 0.001:
 		return "p < 0.001"
+	case *p > 0.9995: // as tables have it
+		return "p > 0.999"
 	}
 	return fmt.Sprintf("p = %.3f", *p)
 }
 
-// A choice is one of the settings that differ in nothing but batch, wording and
-// size.
-type choice struct {
-	framing    string
-	rows, cols int
-}
-
-// principal picks the trials that figures show where a run varies batch,
-// wording or size: the paper's where it has them, the first of its tables
-// otherwise. It also says whether anything was left out.
-func (c *Collector) principal(settings []setting) (keep func(setting) bool, others bool) {
+// principal picks the trials that figures show where a run varies batch or
+// wording: the paper's where it has them, the first of its tables otherwise. The
+// sentence says what is shown, and what else the run has; it is empty when that
+// is all.
+func (c *Collector) principal(settings []setting) (keep func(setting) bool, sentence string) {
 	settings = slices.SortedFunc(slices.Values(settings), c.plan.compareRest)
 	if len(settings) == 0 {
-		return func(setting) bool { return false }, false
+		return func(setting) bool { return false }, ""
 	}
-	of := func(s setting) choice { return choice{s.framing, s.rows, s.cols} }
-	best := of(settings[0])
+	framing := settings[0].framing
 	for _, s := range settings {
-		if s.rows == publishedSide && s.cols == publishedSide && (s.framing == publishedFraming || s.framing == "") {
-			best = of(s)
+		if s.framing == publishedFraming || s.framing == "" {
+			framing = s.framing
 			break
 		}
 	}
 	batches := make(map[string]int)
 	for _, s := range settings {
-		if of(s) != best {
+		if s.framing != framing {
 			continue
 		}
 		if old, ok := batches[s.strategy]; !ok || s.batch == publishedBatch && old != publishedBatch {
 			batches[s.strategy] = s.batch
 		}
 	}
-	keep = func(s setting) bool { return of(s) == best && s.batch == batches[s.strategy] }
-	return keep, slices.ContainsFunc(settings, func(s setting) bool { return !keep(s) })
+	var shown, framings, others []string
+	for _, s := range settings {
+		switch {
+		case s.framing != framing:
+			addNew(&framings, s.framing)
+		case s.batch != batches[s.strategy]:
+			addNew(&shown, fmt.Sprint(batches[s.strategy]))
+			addNew(&others, fmt.Sprint(s.batch))
+		}
+	}
+	var parts []string
+	if len(others) > 0 {
+		parts = append(parts, fmt.Sprintf("audits of %s entries a call (the run also has %s)", joined(shown), joined(others)))
+	}
+	if len(framings) > 0 {
+		parts = append(parts, fmt.Sprintf("the %s wording (the run also has %s)", framing, joined(framings)))
+	}
+	if len(parts) > 0 {
+		sentence = "Shown: " + strings.Join(parts, "; ") + ". The tables have all."
+	}
+	return func(s setting) bool { return s.framing == framing && s.batch == batches[s.strategy] }, sentence
 }
-
-// otherVariants says that a run holds more than a figure shows.
-const otherVariants = "The run varies batch, wording or size; the figure shows the paper’s choice where the run has it, and the tables show all."
 
 // about adds to a figure what the models in it ask for: the full names behind
 // short ones, and whether they are controls.
@@ -324,4 +456,95 @@ func spread(what string, ns []int) string {
 		return countOf(low, what)
 	}
 	return fmt.Sprintf("%s–%s", thousands(low), countOf(high, what))
+}
+
+// trialsOf counts the trials behind a point, nil for no plan.
+func trialsOf[T any](seeds map[int]*T, of func(*T) *progress) *Trials {
+	if len(seeds) == 0 {
+		return nil
+	}
+	var t Trials
+	for _, s := range seeds {
+		t.Finished += of(s).finished
+		t.Planned += of(s).all()
+	}
+	return &t
+}
+
+// plus adds the trials of another seed or cell.
+func (t *Trials) plus(o *Trials) *Trials {
+	if t == nil || o == nil {
+		return cmp.Or(t, o)
+	}
+	return &Trials{t.Finished + o.Finished, t.Planned + o.Planned}
+}
+
+// lossy says that some have no result.
+func (t *Trials) lossy() bool { return t != nil && t.Finished < t.Planned }
+
+// told says "3 of 8".
+func (t *Trials) told() string {
+	return thousands(t.Finished) + " of " + thousands(t.Planned)
+}
+
+// count adds to a point the trials behind it. Where some are lost it is labelled
+// with how many are left; where all are, the drawing says so in its place.
+func (p *Point) count(t *Trials) {
+	p.Trials = t
+	if !t.lossy() || t.Finished == 0 {
+		return
+	}
+	if p.Label != "" {
+		p.Label += ", "
+	}
+	p.Label += t.told()
+}
+
+// boundsOf are the least and the most that a mean over seeds could be; nil where
+// nothing is lost.
+func boundsOf[T any](seeds map[int]*T, of func(*T) seedValue) *Span {
+	lost := false
+	var least, most []*float64
+	for _, seed := range slices.Sorted(maps.Keys(seeds)) {
+		v := of(seeds[seed])
+		lost = lost || v.lost
+		least, most = append(least, v.least), append(most, v.most)
+	}
+	low, high := overSeeds(least).Value, overSeeds(most).Value
+	if !lost || low == nil || high == nil {
+		return nil
+	}
+	return &Span{Low: *low, High: *high}
+}
+
+// lose says in a drawing how many of the planned trials have finished, and then
+// what else a reader must know of it. Nothing where none is lost.
+func (f *Figure) lose(t *Trials, what string, then ...string) {
+	if t.lossy() {
+		f.Incomplete = strings.Join(append([]string{fmt.Sprintf("Incomplete: %s of %s planned %s finished; the others failed or have no record, and are in none of the values.",
+			thousands(t.Finished), thousands(t.Planned), what)}, then...), " ")
+	}
+}
+
+// beside explains the labels of count.
+const beside = "Beside a value: finished of planned."
+
+// finishedRemark says of which models of a panel trials are lost.
+func finishedRemark(names []Category, of func(i int) *Trials) []string {
+	var parts []string
+	for i, name := range names {
+		t := of(i)
+		if !t.lossy() {
+			continue
+		}
+		if len(names) > 1 {
+			parts = append(parts, named(name)+" "+t.told())
+		} else {
+			parts = append(parts, t.told())
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"finished: " + strings.Join(parts, ", ")}
 }

@@ -46,6 +46,21 @@ func kindOfPair(raw, audited *walk) int {
 // pairRule says how the pair is found.
 const pairRule = "Which episode is shown: the first in which NoFilter died on a cell that its memory falsely called SAFE and OMCD, on the same instance and episode, reached G; where the run has none, the first in which NoFilter died otherwise and OMCD reached G, then any. First: by the order of models, text before images, L2, L1, L3, then by seed and episode. Episodes in which a due change was dropped are not taken."
 
+// lostWalks says what is lost of the episodes that pairOf chooses from, in a
+// sentence and in numbers.
+func (c *Collector) lostWalks() ([]string, *Trials) {
+	keep, _ := c.principal(slices.Collect(maps.Keys(c.episodes)))
+	var all []*episodeGroup
+	var t *Trials
+	for s, seeds := range c.episodes {
+		if (s.strategy == "no-filter" || s.strategy == auditStrategy) && keep(s) {
+			all = append(all, &episodeGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
+			t = t.plus(trialsOf(seeds, progressOfEpisodes))
+		}
+	}
+	return progressWarnings(all, "episodes", progressOfEpisodes), t
+}
+
 // regimesForPairs prefers the regime of the paper's trace, and those whose lake
 // stands still.
 var regimesForPairs = []string{"L2", "L1", "L3"}
@@ -137,10 +152,13 @@ func (c *Collector) routesFigure() Figure {
 		About: "Left: the lake as the memory has it. Right: as it was when the agent walked. Both routes are of the same model on the same instance; NoFilter was shown the whole memory, OMCD what its audits left of it.",
 		Need:  needRoutes,
 	}
+	warnings, lost := c.lostWalks()
 	p := c.pairOf()
 	if p == nil {
+		f.Warnings = warnings
 		return f
 	}
+	f.lose(lost, "episodes of NoFilter and OMCD", "This one is found among those that have.")
 	w := c.instances[instanceKey{p.regime, p.rows, p.cols, p.seed}]
 	now := w.as(max(p.raw.steps, p.audited.steps) - 1)
 	title := fmt.Sprintf("as it is: %d of %d entries stale", w.countFalse(&now), len(w.claims))
@@ -161,6 +179,7 @@ func (c *Collector) routesFigure() Figure {
 	if p.kind > 0 {
 		f.Warnings = []string{"The run has no episode in which " + pairKinds[0] + "; the closest is shown: " + pairKinds[p.kind] + "."}
 	}
+	f.Warnings = append(f.Warnings, warnings...)
 	f.about(c, []string{p.model})
 	return f
 }
@@ -174,10 +193,13 @@ func (c *Collector) traceFigure() Figure {
 		About: "The same model on the same instance and episode, with each strategy’s memory: the way it went over the lake as it was at the end, and how that ended.",
 		Need:  needRoutes,
 	}
+	warnings, lost := c.lostWalks()
+	f.Warnings = warnings
 	p := c.pairOf()
 	if p == nil {
 		return f
 	}
+	f.lose(lost, "episodes of NoFilter and OMCD", "This one is found among those that have.")
 	w := c.instances[instanceKey{p.regime, p.rows, p.cols, p.seed}]
 	keep, _ := c.principal(slices.Collect(maps.Keys(c.episodes)))
 	var strategies []string
@@ -194,6 +216,10 @@ func (c *Collector) traceFigure() Figure {
 		}
 		k := e.walkAt(p.episode)
 		if k == nil {
+			if e.lost() > 0 {
+				start := w.as(-1)
+				f.Panels = append(f.Panels, Panel{Title: StrategyName(strategy) + ": no result", Remarks: []string{"the episode failed or has no record"}, Scene: w.scene(&start)})
+			}
 			continue
 		}
 		now := w.as(k.steps - 1)
@@ -222,17 +248,7 @@ func (c *Collector) regimesFigure() Figure {
 	if len(groups) == 0 {
 		return f
 	}
-	size := [2]int{groups[0].rows, groups[0].cols}
-	for _, g := range groups {
-		if g.rows == publishedSide && g.cols == publishedSide {
-			size = [2]int{publishedSide, publishedSide}
-		}
-	}
-	all := len(groups)
-	groups = slices.DeleteFunc(groups, func(g *regimeGroup) bool { return [2]int{g.rows, g.cols} != size })
-	if len(groups) < all {
-		f.Notes = append(f.Notes, otherVariants)
-	}
+	size := [2]int{groups[0].rows, groups[0].cols} // of all of them: Figures sees to it
 	seed, ok := c.sharedSeed(groups, size)
 	if ok {
 		for i, g := range groups {
@@ -291,7 +307,7 @@ func shareDistribution(groups []*regimeGroup) Panel {
 		if figure := g.published("stale-share"); figure != nil && figure.Value != nil {
 			point := Point{Category: i, X: figure.Value, N: publishedSeeds, Label: fmt.Sprintf("%.3f", *figure.Value)}
 			if figure.SD != nil {
-				point.XRange = &Span{*figure.Value - *figure.SD, *figure.Value + *figure.SD}
+				point.XRange = &Span{Low: *figure.Value - *figure.SD, High: *figure.Value + *figure.SD}
 				point.Label += fmt.Sprintf(" ± %.3f", *figure.SD)
 			}
 			paper.Points = append(paper.Points, point)
@@ -315,7 +331,7 @@ func meanAndSD(category int, xs []float64) Point {
 	p.X, p.Label = &mean, fmt.Sprintf("%.3f", mean)
 	if len(xs) > 1 {
 		sd := stats.StdDev(xs)
-		p.XRange = &Span{max(0, mean-sd), mean + sd}
+		p.XRange = &Span{Low: max(0, mean-sd), High: mean + sd}
 		p.Label += fmt.Sprintf(" ± %.3f", sd)
 	}
 	return p

@@ -10,12 +10,12 @@ import (
 )
 
 // An outings is what figures of episodes show of one modality: one batch,
-// wording and size.
+// wording and size. Cells all of whose episodes are lost keep their places.
 type outings struct {
 	modality                    string
 	groups                      groups[episodeTally]
 	models, regimes, strategies []string
-	others                      bool
+	choice                      string // what is shown of what the run has; empty when that is all
 }
 
 // shownEpisodes picks them.
@@ -26,10 +26,10 @@ func (c *Collector) shownEpisodes(modality string) outings {
 			settings = append(settings, s)
 		}
 	}
-	keep, others := c.principal(settings)
-	o := outings{modality: modality, groups: make(groups[episodeTally]), others: others}
+	keep, choice := c.principal(settings)
+	o := outings{modality: modality, groups: make(groups[episodeTally]), choice: choice}
 	for _, s := range settings {
-		if !keep(s) || finishedIn(c.episodes[s], progressOfEpisodes) == 0 {
+		if !keep(s) {
 			continue
 		}
 		o.groups[s] = c.episodes[s]
@@ -53,15 +53,33 @@ func (o *outings) at(model, regime, strategy string) map[int]*episodeTally {
 	return nil
 }
 
-// finish adds what all figures of episodes say.
-func (o *outings) finish(c *Collector, f *Figure) {
-	var all []*episodeGroup
+// trials counts the episodes of a model under a strategy, in some regimes; of
+// all models for an empty name.
+func (o *outings) trials(model, strategy string, regimes []string) *Trials {
+	var t *Trials
 	for s, seeds := range o.groups {
-		all = append(all, &episodeGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
+		if (model == "" || s.model == model) && s.strategy == strategy && slices.Contains(regimes, s.regime) {
+			t = t.plus(trialsOf(seeds, progressOfEpisodes))
+		}
+	}
+	return t
+}
+
+// finish adds what all figures of episodes say of those under the strategies
+// that it shows; then are the sentences that follow the one on lost trials.
+func (o *outings) finish(c *Collector, f *Figure, strategies []string, then ...string) {
+	var all []*episodeGroup
+	var t *Trials
+	for s, seeds := range o.groups {
+		if slices.Contains(strategies, s.strategy) {
+			all = append(all, &episodeGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
+			t = t.plus(trialsOf(seeds, progressOfEpisodes))
+		}
 	}
 	f.Warnings = append(f.Warnings, progressWarnings(all, "episodes", progressOfEpisodes)...)
-	if o.others {
-		f.Notes = append(f.Notes, otherVariants)
+	f.lose(t, "episodes", then...)
+	if o.choice != "" {
+		f.Feet = append(f.Feet, o.choice)
 	}
 	f.about(c, o.models)
 }
@@ -112,7 +130,11 @@ func (c *Collector) strategiesFigure(modality string) Figure {
 					}
 					point := iv.mean(bySeed(seeds, progressOfEpisodes, func(e *episodeTally) *float64 { return quotient(e.ends[end], e.finished) }), 0, 1)
 					point.Category = i
-					ns = append(ns, point.N)
+					point.count(trialsOf(seeds, progressOfEpisodes))
+					point.XBounds = boundsOf(seeds, func(e *episodeTally) seedValue { return e.rate(end) })
+					if point.N > 0 {
+						ns = append(ns, point.N)
+					}
 					episodes = append(episodes, bySeed(seeds, progressOfEpisodes, func(e *episodeTally) int { return e.finished })...)
 					s.Points = append(s.Points, point)
 				}
@@ -122,12 +144,16 @@ func (c *Collector) strategiesFigure(modality string) Figure {
 		}
 	}
 	f.Across = len(o.regimes)
-	f.Feet = []string{"Mean over " + spread("seed", ns) + " of " + spread("episode", episodes) + " each, which are averaged first. " + iv.words()}
+	mean := "No episode has finished. "
+	if len(ns) > 0 {
+		mean = "Mean over " + spread("seed", ns) + " of " + spread("episode", episodes) + " each, which are averaged first. "
+	}
+	f.Feet = feet(mean + iv.words())
 	if len(shown) < 3 {
 		f.Notes = append(f.Notes, "The run has no "+missingOf([]string{"no-filter", "omcd", "oracle"}, shown)+": spatialstale run --task navigate --strategy no-filter,omcd,oracle.")
 	}
 	f.Notes = append(f.Notes, "The other strategies of the run are in the tables of navigation.")
-	o.finish(c, &f)
+	o.finish(c, &f, shown, beside)
 	return f
 }
 
@@ -159,14 +185,18 @@ func (c *Collector) lengthFigure() Figure {
 		for _, strategy := range o.strategies {
 			s := Series{Key: strategy, Name: StrategyName(strategy), Mark: Bars}
 			for i, model := range o.models {
-				pairs := o.lengths(model, strategy, end)
-				if len(pairs) == 0 {
+				trials := o.trials(model, strategy, o.regimes)
+				if trials == nil {
 					continue
 				}
-				ns = append(ns, len(pairs))
+				pairs := o.lengths(model, strategy, end)
 				point := iv.pooled(pairs, nil)
 				point.Category = i
-				point.Label = "n = " + thousands(point.N)
+				if trials.Finished > 0 {
+					ns = append(ns, len(pairs))
+					point.Label = "n = " + thousands(point.N)
+				}
+				point.count(trials)
 				s.Points = append(s.Points, point)
 			}
 			p.Series = append(p.Series, s)
@@ -182,9 +212,13 @@ func (c *Collector) lengthFigure() Figure {
 		f.Panels[i].X.Max = most
 	}
 	f.Across = 2
-	f.Feet = []string{"n: episodes, of " + spread("seed", ns) + ", " + joined(o.regimes) + " together. " + iv.words()}
+	of := ""
+	if len(ns) > 0 {
+		of = "of " + spread("seed", ns) + ", "
+	}
+	f.Feet = feet("n: episodes with that end, " + of + joined(o.regimes) + " together. " + iv.words())
 	f.Notes = append(f.Notes, "An episode that ran out of steps has the length of the step budget and is in neither chart. Without whiskers: too few seeds had such an episode, or all were equally long.")
-	o.finish(c, &f)
+	o.finish(c, &f, o.strategies, beside)
 	return f
 }
 
@@ -280,11 +314,21 @@ func (a *association) told() []string {
 		line += fmt.Sprintf(" [%s, %s]", signed(pearson.Interval.Low), signed(pearson.Interval.High))
 	}
 	lines = append(lines, line+", "+probability(pearson.P), "Spearman "+signed(*spearman.R)+", "+probability(spearman.P))
-	ceiling, err := a.ceiling(pearson.R)
-	if err != nil || ceiling.Ceiling == nil {
-		return append(lines, "ceiling undefined")
+	return append(lines, ceilingWord(sure(a.ceiling(pearson.R))))
+}
+
+// ceilingWord says what the ceiling of a correlation is. An estimate at or below
+// 0 of how reliable a measure is says only that these data cannot tell.
+func ceilingWord(r stats.CeilingResult) string {
+	switch {
+	case r.Warned(stats.NegativeVar):
+		return "ceiling not estimable: reliability estimated at or below\u00a00"
+	case r.Ceiling == nil:
+		return "ceiling undefined"
+	case r.Warned(stats.OutsideRange):
+		return fmt.Sprintf("ceiling estimated at %.2f, below r: sampling error", *r.Ceiling)
 	}
-	return append(lines, fmt.Sprintf("ceiling %.2f", *ceiling.Ceiling))
+	return fmt.Sprintf("ceiling %.2f", *r.Ceiling)
 }
 
 // signed writes a number with a minus sign that is as wide as a plus.
@@ -322,33 +366,44 @@ func (c *Collector) associationFigure() Figure {
 			if len(o.models) > 1 {
 				p.Title = named(names[i]) + ", " + regime
 			}
-			if len(a.x) > 0 {
+			trials := o.trials(model, auditStrategy, []string{regime})
+			switch {
+			case len(a.x) > 0:
 				p.Series = []Series{{Key: "seeds", Name: "seeds", Mark: Discs, Points: stacked(a.x, a.y)}}
 				p.Remarks = a.told()
 				ns = append(ns, len(a.x))
-			} else {
+			case trials.lossy() && trials.Finished == 0:
+				p.Empty = trials.told() + " finished"
+			default:
 				p.Remarks = []string{"no audit with an F1"}
+			}
+			if trials.lossy() && trials.Finished > 0 {
+				p.Remarks = append(p.Remarks, trials.told()+" episodes finished")
 			}
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if len(ns) == 0 {
+	lost := o.trials("", auditStrategy, o.regimes).lossy()
+	if len(ns) == 0 && !lost {
 		f.Panels = nil
 		return f
 	}
 	f.Across = len(o.regimes)
-	f.Feet = []string{
-		spread("seed", ns) + " a chart; the area of a disc is their number.",
-		"Brackets: 95% interval by Fisher’s z. Ceiling: the greatest r that means so unreliable, by ICC(1,k), can show.",
+	f.Feet = []string{"No episode has finished."}
+	if len(ns) > 0 {
+		f.Feet = []string{
+			spread("seed", ns) + " a chart; the area of a disc is their number.",
+			"Brackets: 95% interval by Fisher’s z. Ceiling, an estimate: the greatest r that means so unreliable, by ICC(1,k), can show.",
+		}
 	}
-	f.Notes = append(f.Notes, "F1 and success are means over a seed’s episodes; F1 of an episode is over all its audits together. The ceiling is the square root of the product of both reliabilities (Spearman 1904). A reliability that is estimated below 0 counts as 0, and the ceiling is undefined where a measure does not vary: then the run cannot tell.")
+	f.Notes = append(f.Notes, "F1 and success are means over a seed’s episodes; F1 of an episode is over all its audits together. The ceiling is the square root of the product of both reliabilities (Spearman 1904). Where a reliability is estimated at or below 0, or a measure does not vary, there is none: then the run cannot tell.")
 	if undefined > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("Left out: %s whose audits have no F1, because nothing was stale and nothing flagged.", countOf(undefined, "seed")))
 	}
 	if len(o.models) == 1 {
 		f.Notes = append(f.Notes, "Model: "+named(names[0])+".")
 	}
-	o.finish(c, &f)
+	o.finish(c, &f, []string{auditStrategy}, "Seeds’ means are over what is left.")
 	return f
 }
 
@@ -404,6 +459,7 @@ func (c *Collector) staleDeathFigure() Figure {
 	any := false
 	for _, regime := range o.regimes {
 		p := Panel{Title: regimeTitle(regime), X: share("died on a stale cell")}
+		p.Remarks = finishedRemark(names, func(i int) *Trials { return o.trials(o.models[i], auditStrategy, []string{regime}) })
 		for _, bin := range f1Bins {
 			p.Categories = append(p.Categories, Category{Name: bin.name})
 		}
@@ -425,13 +481,13 @@ func (c *Collector) staleDeathFigure() Figure {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if !any {
+	if !any && !o.trials("", auditStrategy, o.regimes).lossy() {
 		f.Panels = nil
 		return f
 	}
 	f.Across = len(o.regimes)
-	f.Feet = []string{"n: episodes. " + iv.words() + " No bar: no episode with such an F1."}
-	o.finish(c, &f)
+	f.Feet = feet("n: episodes. No bar: no episode with such an F1. " + iv.words())
+	o.finish(c, &f, []string{auditStrategy}, "Nobody can tell what F1 theirs would have been.")
 	return f
 }
 

@@ -8,11 +8,10 @@ type sightRow struct {
 	paired
 }
 
-// Sight tests what seeing the lake as a picture costs a detection, against
-// reading it as text (paper, section 5.2, Figure 3).
-func (c *Collector) Sight() Table {
+// sightRows pairs the detections from pictures with those from text, and tests
+// them.
+func (c *Collector) sightRows() (rows []*sightRow) {
 	tests := c.tests()
-	var rows []*sightRow
 	families := make(map[string][]*paired)
 	for _, g := range c.detection.sorted(func(s setting) bool { return s.modality == record.Text }, c.byModelRegimeModality) {
 		seen := g.setting
@@ -31,6 +30,13 @@ func (c *Collector) Sight() Table {
 	for _, members := range families {
 		adjust(members, tests.Family.Alpha)
 	}
+	return rows
+}
+
+// Sight tests what seeing the lake as a picture costs a detection, against
+// reading it as text (paper, section 5.2, Figure 3).
+func (c *Collector) Sight() Table {
+	tests, rows := c.tests(), c.sightRows()
 	short := c.modelNames()
 	t := Table{
 		ID:    "vision-text",

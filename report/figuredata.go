@@ -27,13 +27,15 @@ func FigureJSON(w io.Writer, f *analysis.Figure) error {
 }
 
 // FigureCSV writes the numbers behind a figure in full precision, a line a
-// point below a line of names. An undefined value is an empty field. Of a
+// point below a line of names. An undefined value is an empty field; finished
+// and planned count the trials behind it where it is of trials, and x_least and
+// x_most bound x where some of them are lost. Of a
 // drawing of a lake each cell is a line, its column as x and its row as y, the
 // cell's letter and whether its entry is stale ("thaw", "freeze") as category
 // and label; and each position of a route, whose label is its step.
 func FigureCSV(w io.Writer, f *analysis.Figure) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"panel", "series", "category", "x", "x_low", "x_high", "y", "y_low", "y_high", "n", "label"})
+	out.Write([]string{"panel", "series", "category", "x", "x_low", "x_high", "y", "y_low", "y_high", "n", "label", "finished", "planned", "x_least", "x_most"})
 	for i := range f.Panels {
 		p := &f.Panels[i]
 		for _, s := range p.Series {
@@ -45,7 +47,13 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 				line := []string{p.Title, s.Key, category}
 				line = append(line, fieldsOfValue(pt.X, pt.XRange)...)
 				line = append(line, fieldsOfValue(pt.Y, pt.YRange)...)
-				out.Write(append(line, strconv.Itoa(pt.N), pt.Label))
+				line = append(line, strconv.Itoa(pt.N), pt.Label)
+				if t := pt.Trials; t != nil {
+					line = append(line, strconv.Itoa(t.Finished), strconv.Itoa(t.Planned))
+				} else {
+					line = append(line, "", "")
+				}
+				out.Write(append(line, fieldsOfValue(nil, pt.XBounds)[1:]...))
 			}
 		}
 		if p.Scene != nil {
@@ -75,7 +83,7 @@ func writeScene(out *csv.Writer, panel string, s *analysis.Scene) {
 		stale[p] = "freeze"
 	}
 	place := func(series, category string, row, col int, label string) {
-		out.Write([]string{panel, series, category, strconv.Itoa(col), "", "", strconv.Itoa(row), "", "", "1", label})
+		out.Write([]string{panel, series, category, strconv.Itoa(col), "", "", strconv.Itoa(row), "", "", "1", label, "", "", "", ""})
 	}
 	for r, row := range s.Rows {
 		for c := range len(row) {

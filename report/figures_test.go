@@ -40,6 +40,17 @@ func crowd(n int) *invented {
 	return v.make()
 }
 
+// losing is a crowd on some seeds that loses a share of its trials, half of
+// them without a record.
+func losing(n, seeds int, share float64) *invented {
+	v := crowd(n)
+	one := &invented{seeds: seeds, episodes: 2, modalities: v.modalities, models: v.models, lose: share / 2}
+	if share > 0 {
+		one.fail = (share - one.lose) / (1 - one.lose)
+	}
+	return one.make()
+}
+
 func (v *invented) figures(tb testing.TB) []analysis.Figure { return v.collect(tb).Figures() }
 
 // Everything that can be drawn is: without an error, which a value off its axis
@@ -48,6 +59,7 @@ func TestFiguresAreDrawn(t *testing.T) {
 	for name, run := range map[string]*invented{
 		"complete": complete(), "named": named(), "broken": broken(), "one": crowd(1), "three": crowd(3), "eight": crowd(8),
 		"batch": ablation("batch"), "sizes": ablation("sizes"), "framing": ablation("framing"), "score": ablation("score"),
+		"seven with losses": losing(7, 5, 0.4), "one seed": losing(7, 1, 0), "all lost": losing(7, 5, 1), "nearly all lost": losing(1, 5, 0.95),
 	} {
 		t.Run(name, func(t *testing.T) {
 			drawn := 0
@@ -378,5 +390,247 @@ func TestBest(t *testing.T) {
 		if row[success].Best != want {
 			t.Errorf("%v %s: best is %t, want %t", p, row[strategy].Label, row[success].Best, want)
 		}
+	}
+}
+
+// A drawing says how many of its trials are lost, and a whole run's says nothing
+// of the kind.
+func TestDrawingsSayWhatIsLost(t *testing.T) {
+	for _, f := range losing(2, 5, 0.3).figures(t) {
+		if len(f.Panels) == 0 || f.ID == "figure-2-regimes" { // which is of lakes alone
+			continue
+		}
+		if !regexp.MustCompile(`^Incomplete: \d+ of \d+ planned (detection runs|episodes)`).MatchString(f.Incomplete) {
+			t.Errorf("%s says of lost trials: %q", f.ID, f.Incomplete)
+		}
+		if !bytes.Contains(draw(t, &f, "svg", figure.Light), []byte(">Incomplete: ")) {
+			t.Errorf("the drawing of %s does not say that trials are lost", f.ID)
+		}
+	}
+	for _, f := range complete().figures(t) {
+		if f.Incomplete != "" {
+			t.Errorf("%s of a whole run: %s", f.ID, f.Incomplete)
+		}
+	}
+}
+
+// A regime that has lost everything keeps its panels, which say so.
+func TestLostPanelsStay(t *testing.T) {
+	whole, run := crowd(2), crowd(2)
+	for i, trial := range run.trials {
+		if trial.Regime == "L3" {
+			run.trials[i] = &record.Trial{Version: record.Version, Spec: trial.Spec, Outcome: record.Failed, Error: "invented"}
+		}
+	}
+	want, got := whole.figures(t), run.figures(t)
+	for i := range want {
+		id := want[i].ID
+		if len(got[i].Panels) != len(want[i].Panels) {
+			t.Errorf("%s has %d panels, and with L3 %d", id, len(got[i].Panels), len(want[i].Panels))
+			continue
+		}
+		switch id {
+		case "figure-3-detection", "figure-8-directions", "figure-7-precision-recall", "figure-9-f1-success", "figure-5-strategies":
+			// Five seeds; of two models, and of two episodes.
+			words := regexp.MustCompile(`>0 of (5|10) finished<`)
+			if !words.Match(draw(t, &got[i], "svg", figure.Light)) {
+				t.Errorf("the drawing of %s does not say that nothing has finished", id)
+			}
+		}
+	}
+}
+
+// The strips below bars are the bounds of the tables, and where nothing is lost
+// there are none.
+func TestDrawnBoundsAreThoseOfTables(t *testing.T) {
+	run := losing(2, 5, 0.4)
+	c := run.collect(t)
+	want := make(map[string][2]float64)
+	for _, table := range c.Bounds() {
+		column := func(key string) int {
+			return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
+		}
+		for _, row := range table.Rows {
+			who := row[column("model")].Display() + " " + row[column("regime")].Display() + " "
+			if at := column("f1_least"); at >= 0 {
+				want[who+row[column("modality")].Label+" F1"] = [2]float64{*row[at].Value, *row[column("f1_most")].Value}
+			} else if row[column("modality")].Label == record.Text {
+				for _, end := range []string{"success", "death"} {
+					want[who+row[column("strategy")].Label+" "+end+" rate"] = [2]float64{*row[column(end+"_least")].Value, *row[column(end+"_most")].Value}
+				}
+			}
+		}
+	}
+	found := 0
+	figures := c.Figures()
+	for _, id := range []string{"figure-3-detection", "figure-5-strategies"} {
+		for _, p := range figureOf(t, figures, id).Panels {
+			for _, s := range p.Series {
+				for _, pt := range s.Points {
+					if pt.Trials.Finished < pt.Trials.Planned != (pt.XBounds != nil) {
+						t.Errorf("%s %s: %v of its trials, and bounds %v", p.Title, s.Key, *pt.Trials, pt.XBounds)
+					}
+					b, ok := want[p.Categories[pt.Category].Name+" "+p.Title+" "+s.Key+" "+p.X.Label]
+					if !ok || pt.XBounds == nil {
+						continue
+					}
+					found++
+					if got := [2]float64{pt.XBounds.Low, pt.XBounds.High}; got != b {
+						t.Errorf("%s %s: the strip goes from %v to %v, the table says %v", p.Title, s.Key, got[0], got[1], b)
+					}
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d strips were compared", found)
+	}
+}
+
+// The p beside a point is that of the table that the drawing names.
+func TestDrawnTestsAreThoseOfTables(t *testing.T) {
+	for name, run := range map[string]*invented{"whole": crowd(3), "losing": losing(3, 8, 0.2)} {
+		c := run.collect(t)
+		want := make(map[string]*float64)
+		read := func(table analysis.Table) {
+			column := func(key string) int {
+				return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
+			}
+			for _, row := range table.Rows {
+				key := table.ID + " " + row[column("model")].Display() + " " + row[column("regime")].Display()
+				if at := column("modality"); at >= 0 {
+					key += " " + row[at].Label
+				}
+				want[key] = row[column("p")].Value
+			}
+		}
+		read(c.Sight())
+		read(c.FlagTest())
+		figures := c.Figures()
+		found := 0
+		check := func(p *analysis.Panel, pt *analysis.Point, key string) {
+			shown, _, _ := strings.Cut(pt.Label, ",")
+			v, ok := want[key]
+			if !ok || pt.X == nil {
+				return
+			}
+			found++
+			says := "no test"
+			switch {
+			case v == nil:
+			case *v < 0.001:
+				says = "p < 0.001"
+			case *v > 0.9995:
+				says = "p > 0.999"
+			default:
+				says = fmt.Sprintf("p = %.3f", *v)
+			}
+			if shown != says {
+				t.Errorf("%s: %s says %q, the table %q (%s)", name, p.Title, shown, says, key)
+			}
+		}
+		f := figureOf(t, figures, "figure-3-detection")
+		for i := range f.Panels {
+			p := &f.Panels[i]
+			regime, ok := strings.CutSuffix(p.Title, ": images − text")
+			if !ok {
+				continue
+			}
+			for j := range p.Series[0].Points {
+				pt := &p.Series[0].Points[j]
+				check(p, pt, "vision-text "+p.Categories[pt.Category].Name+" "+regime)
+			}
+		}
+		f = figureOf(t, figures, "figure-4-flags")
+		for i, modality := range []string{record.Text, record.Vision} {
+			p := &f.Panels[i]
+			for j := range p.Series[1].Points {
+				pt := &p.Series[1].Points[j]
+				check(p, pt, "flags-test "+p.Categories[pt.Category].Name+" L1+L2 "+modality)
+			}
+		}
+		if found < 12 {
+			t.Errorf("%s: only %d tests were compared", name, found)
+		}
+		for _, id := range []string{"figure-3-detection", "figure-4-flags"} {
+			if !bytes.Contains(draw(t, figureOf(t, figures, id), "svg", figure.Light), []byte("sign-flip test")) {
+				t.Errorf("the drawing of %s does not name its test", id)
+			}
+		}
+	}
+}
+
+// Lakes of each size have figures of their own, and each says of which it is.
+func TestFiguresOfSizes(t *testing.T) {
+	c := ablation("sizes").collect(t)
+	table := c.Sizes()
+	column := func(key string) int {
+		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
+	}
+	want := make(map[string]float64)
+	for _, row := range table.Rows {
+		if v := row[column("f1")].Value; v != nil {
+			want[row[column("grid")].Display()+" "+row[column("model")].Display()] = *v
+		}
+	}
+	found := 0
+	for _, f := range c.Figures() {
+		if len(f.Panels) == 0 {
+			continue
+		}
+		size, other := "8×8", "16×16"
+		if strings.HasSuffix(f.ID, "-16x16") {
+			size, other = other, size
+		}
+		if says := "Lakes of " + size + "; those of " + other; !bytes.Contains(draw(t, &f, "svg", figure.Light), []byte(says)) {
+			t.Errorf("the drawing of %s does not say %q", f.ID, says)
+		}
+		if !strings.HasPrefix(f.ID, "figure-3-detection") {
+			continue
+		}
+		for _, p := range f.Panels {
+			for _, s := range p.Series {
+				for _, pt := range s.Points {
+					found++
+					if v := want[size+" "+p.Categories[pt.Category].Name]; *pt.X != v {
+						t.Errorf("%s: %v in the figure, %v in the table of sizes", f.ID, *pt.X, v)
+					}
+				}
+			}
+		}
+	}
+	if found == 0 || found != len(want) {
+		t.Errorf("%d bars for %d rows of the table", found, len(want))
+	}
+	// What a figure shows of several batches and wordings stands in it too.
+	for vary, says := range map[string]string{"batch": "audits of 10 entries a call (the run also has 1, 5 and 20)", "framing": "the neutral wording (the run also has trusted and warned)"} {
+		f := figureOf(t, ablation(vary).figures(t), "figure-3-detection")
+		if !bytes.Contains(draw(t, f, "svg", figure.Light), []byte(says)) {
+			t.Errorf("%s: the drawing does not say %q but %q", vary, says, f.Feet)
+		}
+	}
+}
+
+// Tables that count what is left of a run say that something is lost.
+func TestTablesSayWhatIsLost(t *testing.T) {
+	for _, table := range losing(2, 5, 0.4).collect(t).All() {
+		switch table.ID {
+		case "exposure", "confidence", "reasons", "replies":
+			if !slices.ContainsFunc(table.Warnings, func(w string) bool { return strings.HasPrefix(w, "Incomplete: of ") }) {
+				t.Errorf("%s warns of %q", table.ID, table.Warnings)
+			}
+		}
+	}
+	for _, table := range complete().collect(t).All() {
+		switch table.ID {
+		case "exposure", "confidence", "reasons", "replies":
+			if len(table.Warnings) > 0 {
+				t.Errorf("%s of a whole run warns of %q", table.ID, table.Warnings)
+			}
+		}
+	}
+	batch := ablation("batch").collect(t).Batch()
+	if !slices.ContainsFunc(batch.Notes, func(n string) bool { return strings.Contains(n, "Controls take no tokens") }) {
+		t.Errorf("the batches of controls do not say why nothing of tokens stands there: %q", batch.Notes)
 	}
 }

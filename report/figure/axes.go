@@ -75,6 +75,9 @@ func (c *axesChart) draw(s *sheet, x, y, width, height float64) {
 	if c.first {
 		s.writeUp(label, s.theme.Ink, x-c.side+label.size, y+height/2, c.Y.Label)
 	}
+	if c.Empty != "" {
+		s.plate(label, x+(width-label.width(c.Empty))/2, y+height/2+label.size*0.35, c.Empty)
+	}
 	for _, series := range c.Series {
 		for i := range series.Points {
 			c.whiskers(s, &series.Points[i], px, py)

@@ -155,7 +155,7 @@ func checkPanel(p *analysis.Panel) error {
 				axis  *analysis.Axis
 				value *float64
 				whole *analysis.Span
-			}{{&p.X, pt.X, pt.XRange}, {&p.Y, pt.Y, pt.YRange}} {
+			}{{&p.X, pt.X, pt.XRange}, {&p.X, pt.X, pt.XBounds}, {&p.Y, pt.Y, pt.YRange}} {
 				if v.value != nil && !within(*v.value, v.axis) {
 					return fmt.Errorf("series %s: %v is outside the axis %q", s.Key, *v.value, v.axis.Label)
 				}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"image/png"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,6 +103,7 @@ func TestDrawRefuses(t *testing.T) {
 		"NaN":        func(f *analysis.Figure) { f.Panels[1].Series[0].Points[0].Y = new(math.NaN()) },
 		"interval":   func(f *analysis.Figure) { f.Panels[0].Series[0].Points[0].XRange.High = math.Inf(1) },
 		"reversed":   func(f *analysis.Figure) { f.Panels[0].Series[0].Points[0].XRange.High = -1 },
+		"bounds":     func(f *analysis.Figure) { f.Panels[0].Series[0].Points[0].XBounds = &analysis.Span{High: 1.5} },
 		"row":        func(f *analysis.Figure) { f.Panels[0].Series[0].Points[0].Category = 2 },
 		"axis":       func(f *analysis.Figure) { f.Panels[1].X.Max = 0 },
 		"half":       func(f *analysis.Figure) { f.Panels[1].Series[0].Points[0].Y = nil },
@@ -204,6 +207,26 @@ func TestWindows1252(t *testing.T) {
 	} {
 		if got := windows1252(in); got != want {
 			t.Errorf("windows1252(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A bar of 0 is a line at the axis, on its positive side: left of it, it would
+// read as a negative value.
+func TestZeroIsNotNegative(t *testing.T) {
+	f := &analysis.Figure{ID: "f", Title: "t", Across: 1, Panels: []analysis.Panel{{
+		Title: "t", Categories: []analysis.Category{{Name: "a"}}, X: analysis.Axis{Label: "x", Max: 1},
+		Series: []analysis.Series{{Key: "omcd", Mark: analysis.Bars, Points: []analysis.Point{{X: new(0.0), N: 5}}}},
+	}}}
+	l := arrange(f, Light)
+	axis := l.rows[0].panels[0].x
+	fills := regexp.MustCompile(`<path d="([^"]*)" style="fill:#0072B2`).FindAllStringSubmatch(string(drawn(t, f, "svg", Light)), -1)
+	if len(fills) != 1 {
+		t.Fatalf("%d shapes in the colour of the series, want 1", len(fills))
+	}
+	for _, m := range regexp.MustCompile(`[ML]([\d.]+),`).FindAllStringSubmatch(fills[0][1], -1) {
+		if x, err := strconv.ParseFloat(m[1], 64); err != nil || x < axis-0.01 || x > axis+2 {
+			t.Errorf("a corner at %v; the axis is at %v", m[1], axis)
 		}
 	}
 }

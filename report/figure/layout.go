@@ -100,13 +100,19 @@ func arrange(f *analysis.Figure, theme Theme) *layout {
 		l.rows = append(l.rows, row)
 	}
 	y += 4
+	below := func(how lettering, text string) {
+		for _, line := range how.wrap(text, inner) {
+			l.feet = append(l.feet, foot{how, line})
+		}
+	}
+	if f.Incomplete != "" {
+		below(fineBold, f.Incomplete)
+	}
 	if f.Controls {
-		l.feet = append(l.feet, foot{fineBold, controlsFoot})
+		below(fineBold, controlsFoot)
 	}
 	for _, text := range f.Feet {
-		for _, line := range fine.wrap(text, inner) {
-			l.feet = append(l.feet, foot{fine, line})
-		}
+		below(fine, text)
 	}
 	for _, ft := range l.feet {
 		y += ft.line() + 0.5
@@ -144,8 +150,9 @@ func (l *layout) row(panels []analysis.Panel, labels []float64) rowOfPanels {
 		room -= w
 	}
 	var row rowOfPanels
-	ySide := 0.0
+	ySide, lanes := 0.0, 1
 	for i := range panels {
+		lanes = max(lanes, lanesOf(&panels[i]))
 		ySide = max(ySide, ySideOf(&panels[i], i == 0))
 	}
 	x := margin + rowNames
@@ -161,7 +168,7 @@ func (l *layout) row(panels []analysis.Panel, labels []float64) rowOfPanels {
 			if i > 0 {
 				names = 0
 			}
-			p.chart = &rowsChart{p.Panel, names, labels[i]}
+			p.chart = &rowsChart{p.Panel, names, labels[i], lanes, hasBounds(l.figure)}
 		default:
 			p.chart = &axesChart{p.Panel, ySide, i == 0, len(l.figure.Panels) > 3*across}
 		}
@@ -176,6 +183,18 @@ func (l *layout) row(panels []analysis.Panel, labels []float64) rowOfPanels {
 		row.remarks = max(row.remarks, float64(len(p.remarks))*tiny.line())
 	}
 	return row
+}
+
+// hasBounds says that lost trials could have made another of some value.
+func hasBounds(f *analysis.Figure) bool {
+	for i := range f.Panels {
+		for _, s := range f.Panels[i].Series {
+			if slices.ContainsFunc(s.Points, func(p analysis.Point) bool { return p.XBounds != nil }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // labelsOf returns, for each column of panels, the width of the widest label
@@ -297,6 +316,11 @@ func legendOf(f *analysis.Figure, theme Theme) []entry {
 				}
 			})
 		}
+	}
+	if hasBounds(f) {
+		add("bounds", "what it could be, had lost trials gone either way", func(s *sheet, x, y float64) {
+			s.bounds(x-swatch/2, x+swatch/2, y)
+		})
 	}
 	return out
 }

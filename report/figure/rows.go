@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -14,6 +15,7 @@ const (
 	barHeight = 8.0
 	barGap    = 1.0
 	rowGap    = 5.0
+	boundsGap = 3.0  // below a bar, for what lost trials could make of it
 	tickRoom  = 10.0 // below the axis, for its numbers
 	mostTicks = 6
 )
@@ -24,6 +26,8 @@ type rowsChart struct {
 	*analysis.Panel
 	names  float64 // room to the left for the names of categories; 0 for none
 	labels float64 // room to the right for the labels of points
+	lanes  int     // of the chart beside it that has most, so that rows meet
+	bounds bool    // the figure has values with bounds
 }
 
 // rowHeight returns the height of each category: of its bars, or of its name.
@@ -32,11 +36,19 @@ func (c *rowsChart) rowHeight() float64 {
 	for _, k := range c.Categories {
 		lines = max(lines, len(categoryLines(k, mostNames)))
 	}
-	return max(float64(c.lanes())*(barHeight+barGap), float64(lines)*label.line()) + rowGap
+	return max(float64(c.lanes)*c.lane(), float64(lines)*label.line()) + rowGap
 }
 
-// lanes is how many series a row has side by side.
-func (c *rowsChart) lanes() int { return max(1, len(c.Series)) }
+// lane returns the height that a series takes in a row.
+func (c *rowsChart) lane() float64 {
+	if c.bounds {
+		return barHeight + barGap + boundsGap
+	}
+	return barHeight + barGap
+}
+
+// lanesOf is how many series a row has side by side.
+func lanesOf(p *analysis.Panel) int { return max(1, len(p.Series)) }
 
 func (c *rowsChart) height(float64) float64 {
 	return float64(len(c.Categories)) * c.rowHeight()
@@ -70,36 +82,68 @@ func (c *rowsChart) draw(s *sheet, x, y, width, _ float64) {
 			}
 		}
 	}
-	used := float64(c.lanes()) * (barHeight + barGap)
 	for lane, series := range c.Series {
 		st := styleOf(series.Key, s.theme)
 		for _, pt := range series.Points {
-			top := y + float64(pt.Category)*each + (each-used)/2 + float64(lane)*(barHeight+barGap)
+			top := c.top(y, pt.Category, lane)
 			c.mark(s, st, series.Mark, &pt, place, top)
 			s.write(tiny, s.theme.Ink, x+length+4, top+barHeight*0.8, left, pt.Label)
 		}
 	}
 	// The line that bars begin at lies over them.
 	s.line(pen{s.theme.Ink, 0.7, nil}, place(max(0, c.X.Min)), y, place(max(0, c.X.Min)), bottom)
+	for lane, series := range c.Series {
+		for _, pt := range series.Points {
+			if pt.X == nil {
+				s.plate(tiny, place(c.X.Min)+3, c.top(y, pt.Category, lane)+barHeight*0.8, noValue(&pt))
+			}
+		}
+	}
+}
+
+// top returns where a lane of a row begins, y being the top of the chart.
+func (c *rowsChart) top(y float64, row, lane int) float64 {
+	used := float64(lanesOf(c.Panel)) * c.lane()
+	return y + float64(row)*c.rowHeight() + (c.rowHeight()-used)/2 + float64(lane)*c.lane()
+}
+
+// noValue says why there is no bar.
+func noValue(pt *analysis.Point) string {
+	if t := pt.Trials; t != nil && t.Finished == 0 && t.Planned > 0 {
+		return fmt.Sprintf("0 of %d finished", t.Planned)
+	}
+	return "– undefined"
+}
+
+// plate writes words that lines of the chart must not run through.
+func (s *sheet) plate(l lettering, x, y float64, text string) {
+	s.rect(s.theme.Ground, pen{}, x-1, y-0.74*l.size, l.width(text)+2, 0.96*l.size)
+	s.write(l, s.theme.Dim, x, y, left, text)
 }
 
 // mark draws one value, with its whiskers, in the lane below top.
 func (c *rowsChart) mark(s *sheet, st style, how analysis.Mark, pt *analysis.Point, place func(float64) float64, top float64) {
 	mid := top + barHeight/2
 	zero := place(max(0, c.X.Min))
+	if b := pt.XBounds; b != nil {
+		s.bounds(place(b.Low), place(b.High), top+barHeight+boundsGap/2)
+	}
 	if pt.X == nil {
-		s.write(tiny, s.theme.Dim, zero+3, top+barHeight*0.8, left, "– undefined")
-		return
+		return // noValue says it
 	}
 	at := place(*pt.X)
 	if how == analysis.Bars {
-		s.bar(st, min(zero, at), top, math.Abs(at-zero), barHeight)
-		if math.Abs(at-zero) < 1 {
-			// Nothing to see its colour by: a chip beside the axis.
-			s.rect(st.fill, pen{s.theme.Ink, 0.5, nil}, zero-4, top+1, 3, barHeight-2)
+		none := math.Abs(at-zero) < sliver
+		if !none {
+			s.bar(st, min(zero, at), top, math.Abs(at-zero), barHeight)
 		}
 		if pt.XRange != nil {
 			s.whisker(place(pt.XRange.Low), place(pt.XRange.High), mid, 2.1)
+		}
+		if none {
+			// Nothing to see: a line along the axis, on its positive side, without
+			// an outline that would make it a bar.
+			s.rect(st.fill, pen{}, zero, top, sliver, barHeight)
 		}
 		return
 	}
@@ -111,6 +155,15 @@ func (c *rowsChart) mark(s *sheet, st style, how analysis.Mark, pt *analysis.Poi
 		r = barHeight / 2 * math.Sqrt(float64(pt.N)/float64(mostUnits(c.Panel)))
 	}
 	s.point(st, at, mid, r)
+}
+
+// sliver is how wide a value of 0 is drawn, so that its series shows.
+const sliver = 1.5
+
+// bounds draws between which values a rate lies, whatever lost trials would have
+// given: a pale strip, its middle at y.
+func (s *sheet) bounds(low, high, y float64) {
+	s.rect(s.theme.Possible, pen{s.theme.Dim, 0.4, nil}, low, y-1, max(high-low, 0.8), 2)
 }
 
 // mostUnits returns the greatest N of a disc.

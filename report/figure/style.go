@@ -11,13 +11,15 @@ type Theme struct {
 	Ink    color.Color // text, outlines, whiskers
 	Faint  color.Color // grid lines
 	Dim    color.Color // text that explains
+	// Possible fills what could be, beside what is.
+	Possible color.Color
 }
 
 // The themes. Light is for paper and for pages, dark pages included, which show
 // it as a card.
 var (
-	Light = Theme{Ground: gray(255), Ink: gray(25), Faint: gray(222), Dim: gray(80)}
-	Dark  = Theme{Ground: gray(24), Ink: gray(235), Faint: gray(66), Dim: gray(175)}
+	Light = Theme{Ground: gray(255), Ink: gray(25), Faint: gray(222), Dim: gray(80), Possible: gray(222)}
+	Dark  = Theme{Ground: gray(24), Ink: gray(235), Faint: gray(66), Dim: gray(175), Possible: gray(66)}
 )
 
 func gray(v uint8) color.Color { return color.NRGBA{v, v, v, 255} }
