@@ -46,14 +46,14 @@ func kindOfPair(raw, audited *walk) int {
 // pairRule says how the pair is found.
 const pairRule = "Which episode is shown: the first in which NoFilter died on a cell that its memory falsely called SAFE and OMCD, on the same instance and episode, reached G; where the run has none, the first in which NoFilter died otherwise and OMCD reached G, then any. First: by the order of models, text before images, L2, L1, L3, then by seed and episode. Episodes in which a due change was dropped are not taken."
 
-// lostWalks says what is lost of the episodes that pairOf chooses from, in a
-// sentence and in numbers.
-func (c *Collector) lostWalks() ([]string, *Trials) {
+// lostWalks says what is lost of the episodes under these strategies, under any
+// for none, in a sentence and in numbers.
+func (c *Collector) lostWalks(strategies ...string) ([]string, *Trials) {
 	keep, _ := c.principal(slices.Collect(maps.Keys(c.episodes)))
 	var all []*episodeGroup
 	var t *Trials
 	for s, seeds := range c.episodes {
-		if (s.strategy == "no-filter" || s.strategy == auditStrategy) && keep(s) {
+		if (len(strategies) == 0 || slices.Contains(strategies, s.strategy)) && keep(s) {
 			all = append(all, &episodeGroup{setting: s, seeds: slices.Collect(maps.Values(seeds))})
 			t = t.plus(trialsOf(seeds, progressOfEpisodes))
 		}
@@ -152,7 +152,7 @@ func (c *Collector) routesFigure() Figure {
 		About: "Left: the lake as the memory has it. Right: as it was when the agent walked. Both routes are of the same model on the same instance; NoFilter was shown the whole memory, OMCD what its audits left of it.",
 		Need:  needRoutes,
 	}
-	warnings, lost := c.lostWalks()
+	warnings, lost := c.lostWalks("no-filter", auditStrategy)
 	p := c.pairOf()
 	if p == nil {
 		f.Warnings = warnings
@@ -199,7 +199,7 @@ func (c *Collector) traceFigure() Figure {
 	if p == nil {
 		return f
 	}
-	f.lose(lost, "episodes of NoFilter and OMCD", "This one is found among those that have.")
+	f.lose(lost, "episodes", "This one is found among those that have.")
 	w := c.instances[instanceKey{p.regime, p.rows, p.cols, p.seed}]
 	keep, _ := c.principal(slices.Collect(maps.Keys(c.episodes)))
 	var strategies []string
