@@ -142,6 +142,14 @@ func routeOf(strategy string, k *walk, s *setting) Route {
 // needRoutes is what figures of routes ask for.
 const needRoutes = "episodes of no-filter and omcd on the same instance: spatialstale run --task navigate --strategy no-filter,omcd"
 
+// needPair is needRoutes, unless the run has planned such episodes and lost them.
+func needPair(lost *Trials) string {
+	if !lost.lossy() {
+		return needRoutes
+	}
+	return fmt.Sprintf("finished episodes of no-filter and omcd on the same instance; %s planned ones finished", lost.told())
+}
+
 // routesFigure is one instance before and after, with the routes of NoFilter
 // and OMCD (paper, Figure 1).
 func (c *Collector) routesFigure() Figure {
@@ -155,7 +163,7 @@ func (c *Collector) routesFigure() Figure {
 	warnings, lost := c.lostWalks("no-filter", auditStrategy)
 	p := c.pairOf()
 	if p == nil {
-		f.Warnings = warnings
+		f.Warnings, f.Need = warnings, needPair(lost)
 		return f
 	}
 	f.lose(lost, "episodes of NoFilter and OMCD", "This one is found among those that have.")
@@ -197,6 +205,7 @@ func (c *Collector) traceFigure() Figure {
 	f.Warnings = warnings
 	p := c.pairOf()
 	if p == nil {
+		f.Need = needPair(lost)
 		return f
 	}
 	f.lose(lost, "episodes", "This one is found among those that have.")
