@@ -9,6 +9,7 @@ type detectionTally struct {
 	answered  record.Counts
 	opaque    bool // the judgments behind some unanswered entries are not known
 	asking    askingTally
+	told      toldTally
 	flags     [2][2]flagTally // by the entry's claim and whether it is stale
 	beside    besideTally
 	scores    *scoreTally // of the score ablation; nil for other detectors
@@ -20,6 +21,10 @@ type detectionTally struct {
 type askingTally struct {
 	audits, calls, mended int // audits whose calls are known, calls, replies with a repair
 }
+
+// A toldTally says how one seed's replies and verdicts were worded: reasons that
+// hedge, verdicts that are said to be certain, calls that were refused.
+type toldTally struct{ hedged, certain, refused pair }
 
 // A flagTally counts entries that are alike, and what was said of them.
 type flagTally struct{ entries, flagged, unanswered int }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -36,11 +37,14 @@ type figure struct {
 	Batch     int
 	BaseBatch int `yaml:"base_batch"`
 	Threshold float64
+	Seed      int // of a trace
+	Steps     int // within which something came
 	Relation  string
 	Value     *float64
 	SD        *float64
 	High      *float64
 	P         string
+	Of        int // entries that the value is of; 0 where it does not say
 	Note      string
 	Text      string
 }
@@ -83,6 +87,9 @@ func publishedFigure(fits func(*figure) bool) *figure {
 func publishedFor(measure string, s *setting) *figure {
 	return publishedFigure(func(f *figure) bool { return f.Measure == measure && f.Relation == "" && f.fits(s) })
 }
+
+// seedName is a trace's seed, as it is named everywhere.
+func (f *figure) seedName() string { return strconv.Itoa(f.Seed) }
 
 // isOf reports whether the figure is of these regimes together and no others;
 // spotAndCluster stands for two.

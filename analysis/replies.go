@@ -63,8 +63,32 @@ func (c *Collector) addReplies(t *record.Trial, w *world) {
 			continue
 		}
 		r := c.repliesOf(t, task)
+		before := r.told()
 		r.addParsed(win)
 		r.said.add(win, lakes, &c.reader)
+		if t.Task == record.Detect {
+			c.detection.at(&t.Spec).told.grow(before, r.told())
+		}
+	}
+}
+
+// told is what a seed's tally keeps of a model's replies.
+func (r *replyTally) told() toldTally {
+	s := &r.said
+	return toldTally{
+		hedged:  pair{s.cells[0].unsure + s.cells[1].unsure, s.cells[0].reasoned + s.cells[1].reasoned},
+		certain: pair{s.right.certain + s.wrong.certain, s.answered()},
+		refused: pair{r.outcomes["refusal"], r.calls},
+	}
+}
+
+// grow adds what came between two states of a model's tally.
+func (t *toldTally) grow(before, after toldTally) {
+	for _, p := range []struct {
+		of            *pair
+		before, after pair
+	}{{&t.hedged, before.hedged, after.hedged}, {&t.certain, before.certain, after.certain}, {&t.refused, before.refused, after.refused}} {
+		p.of.plus(pair{p.after.count - p.before.count, p.after.of - p.before.of})
 	}
 }
 

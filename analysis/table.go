@@ -68,7 +68,7 @@ type Column struct {
 // A Cell holds one value. A nil Value or SD is undefined, which is not zero.
 type Cell struct {
 	Label string // the value as records write it
-	Short string // how people are shown it; empty: as it is
+	Short string // how people are shown it; empty: as it is. In place of an undefined Value, what there is instead
 	Tag   string // a word that belongs beside it, such as "control"
 
 	Value     *float64

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -133,7 +134,7 @@ func showPlain(col *analysis.Column, c *analysis.Cell, d density) shown {
 		return shown{lead: strconv.Itoa(c.Count)}
 	}
 	if c.Value == nil {
-		return shown{lead: dash, tail: superscripts(c.Footnotes), joined: true, hung: true}
+		return shown{lead: cmp.Or(clean(c.Short), dash), tail: superscripts(c.Footnotes), joined: true, hung: true}
 	}
 	decimals := decimalsOf(col, c)
 	s := shown{lead: decimal(*c.Value, decimals)}
