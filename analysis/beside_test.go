@@ -296,7 +296,6 @@ func TestPublishedAgreesWithFigures(t *testing.T) {
 	}{
 		{"success", []string{"GPT-4o", "L2", "no-filter"}, point("figure-5-strategies", "L2 cluster", "no-filter", 0)},
 		{"binary-f1", []string{"GPT-4o"}, point("figure-3-detection", "L1 spot", "text", 0)},
-		{"f1-vision-less-text", []string{"GPT-4o"}, point("figure-3-detection", "images − text", "difference", 0)},
 		{"flag-rate-safe-deadly", []string{"Claude-Sonnet-4.6"}, point("figure-4-flags", "from images", "thaw", 1)},
 		{"recall-freeze", []string{"Claude-Sonnet-4.6"}, point("figure-8-directions", "L2 cluster, from images", "freeze", 1)},
 		{"steps-death", []string{"GPT-4o", "no-filter"}, point("figure-6-lengths", "episodes that ended in a hole", "no-filter", 0)},
