@@ -3,10 +3,10 @@ package export
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spatialstale/spatialstale/record"
@@ -54,13 +54,13 @@ type logKey struct{ task, model string }
 type evalLog struct {
 	logKey
 	name             string // of the file
-	id               string
+	id, runID        string
 	created          time.Time
 	planned, samples int
 	failed           int
+	firstError       string // of the failed trials, in the plan's order
 	epochs           int
-	ids              []string // of samples, in the plan's order
-	seen             map[string]bool
+	ids              sampleIDs
 	means            map[string]*mean
 	zip              *evalZip
 	usage            usageSum
@@ -77,6 +77,10 @@ type mean struct {
 // surveyLogs finds out which logs a run makes, in the order of its plan.
 func surveyLogs(run InspectSource) ([]*evalLog, error) {
 	m := run.Manifest()
+	runID, err := inspectRunID(&m)
+	if err != nil {
+		return nil, err
+	}
 	var logs []*evalLog
 	for spec, err := range run.Plan() {
 		if err != nil {
@@ -85,36 +89,33 @@ func surveyLogs(run InspectSource) ([]*evalLog, error) {
 		key := logKey{spec.Task, spec.Model}
 		i := slices.IndexFunc(logs, func(l *evalLog) bool { return l.logKey == key })
 		if i < 0 {
-			sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", m.Created.UTC().Format(time.RFC3339Nano), spec.Task, spec.Model))
-			l := &evalLog{logKey: key, id: hex.EncodeToString(sum[:11]), created: m.Created.UTC(), epochs: 1, seen: map[string]bool{}, means: map[string]*mean{}}
+			sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", runID, spec.Task, spec.Model))
+			l := &evalLog{logKey: key, id: hex.EncodeToString(sum[:11]), runID: runID, created: m.Created.UTC(), epochs: 1, means: map[string]*mean{}}
 			l.name = fmt.Sprintf("%s_%s-%s_%s.eval", l.created.Format("2006-01-02T15-04-05-07-00"), "spatialstale", spec.Task, l.id)
 			i, logs = len(logs), append(logs, l)
 		}
 		l := logs[i]
 		l.planned++
 		l.epochs = max(l.epochs, spec.Episode)
-		if id := sampleID(&spec); !l.seen[id] {
-			l.seen[id] = true
-			l.ids = append(l.ids, id)
+		l.ids.add(&spec)
+	}
+	for _, l := range logs {
+		if err := l.ids.settle(); err != nil {
+			return nil, err
 		}
 	}
 	return logs, nil
 }
 
-// sampleID names a sample: what the trial is, but for its task, model and
-// episode. What is the paper's is left out.
-func sampleID(s *record.Spec) string {
-	parts := []string{fmt.Sprintf("seed%d", s.Seed), s.Regime, s.Modality, s.Strategy}
-	if s.Batch != 0 && s.Batch != 10 {
-		parts = append(parts, fmt.Sprintf("b%d", s.Batch))
+// inspectRunID tells a run from every other one, also from its replays, by what
+// its manifest says of where it comes from. It stays as the run grows or moves.
+func inspectRunID(m *record.Manifest) (string, error) {
+	origin, err := json.Marshal([]any{m.Created.UTC(), m.ReplayedFrom, m.Prompts})
+	if err != nil {
+		return "", err
 	}
-	if s.Framing != "neutral" && s.Framing != "" {
-		parts = append(parts, s.Framing)
-	}
-	if s.Rows != 8 || s.Cols != 8 {
-		parts = append(parts, fmt.Sprintf("%dx%d", s.Rows, s.Cols))
-	}
-	return strings.NewReplacer("/", "-", "_epoch_", "-epoch-").Replace(strings.Join(parts, "_"))
+	sum := sha256.Sum256(origin)
+	return hex.EncodeToString(sum[:11]), nil
 }
 
 // writeLogs writes the samples of all logs and then what stands around them.
@@ -190,7 +191,9 @@ func (l *evalLog) add(s *evalSample) error {
 	}
 	l.samples++
 	if s.Error != nil {
-		l.failed++
+		if l.failed++; l.firstError == "" {
+			l.firstError = s.Error.Message
+		}
 	}
 	for _, name := range scoreNames[l.task] {
 		score, ok := s.Scores[name]
@@ -225,12 +228,9 @@ func (l *evalLog) finish(m *record.Manifest) error {
 			results.Scores = append(results.Scores, evalScore{name, name, x.n, l.planned - x.n, empty{}, map[string]evalMetric{"mean": {"mean", x.sum / float64(x.n), empty{}}}})
 		}
 	}
-	status := "success"
-	if l.samples < l.planned {
-		status = "cancelled"
-	}
+	status, failure := l.status()
 	header := evalHeader{
-		Version: logVersion, Status: status, Eval: l.spec(m), Plan: newPlan(), Results: results,
+		Version: logVersion, Status: status, Error: failure, Eval: l.spec(m), Plan: newPlan(), Results: results,
 		Stats: evalStats{stamp(l.created), stamp(l.created.Add(time.Duration(l.seconds * float64(time.Second)))), l.usage.by(l.model), empty{}, []string{}},
 		Tags:  []string{}, Metadata: empty{},
 	}
@@ -240,12 +240,25 @@ func (l *evalLog) finish(m *record.Manifest) error {
 	return l.zip.to.Close()
 }
 
+// status is what Inspect itself would call the log of an evaluation that goes on
+// after a sample's error: cancelled while trials are missing, an error when all
+// have ended and some of them failed.
+func (l *evalLog) status() (string, *evalError) {
+	switch {
+	case l.samples < l.planned:
+		return "cancelled", nil
+	case l.failed > 0:
+		return "error", newEvalError(fmt.Sprintf("%d of %d trials failed; the first: %s", l.failed, l.planned, l.firstError))
+	}
+	return "success", nil
+}
+
 func (l *evalLog) spec(m *record.Manifest) evalSpec {
 	config := map[string]any{}
 	return evalSpec{
-		EvalID: l.id, RunID: l.id[:12], Created: stamp(l.created), Task: "spatialstale-" + l.task, TaskID: l.id,
-		Dataset: evalDataset{"SpatialSTALE", "seeds", len(l.ids), l.ids, false}, Model: l.model,
-		Config: evalConfig{l.epochs}, Packages: map[string]string{"spatialstale": m.Program},
+		EvalID: l.id, RunID: l.runID, Created: stamp(l.created), Task: "spatialstale-" + l.task, TaskID: l.id,
+		Dataset: evalDataset{"SpatialSTALE", "seeds", len(l.ids.list), l.ids.list, false}, Model: l.model,
+		Config: evalConfig{l.epochs, true, true}, Packages: map[string]string{"spatialstale": m.Program},
 		TaskVersion: 0, TaskAttribs: config, TaskArgs: config, TaskArgsPassed: config, ModelGenerateConfig: config, ModelArgs: config,
 		Metadata: map[string]any{"study": m.Study, "prompts": m.Prompts},
 	}

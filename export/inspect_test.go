@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,20 +25,21 @@ import (
 // inspectRun adds a manifest, a plan and prompts to a run in memory.
 type inspectRun struct {
 	*memoryRun
-	plan []record.Spec
+	plan     []record.Spec
+	manifest record.Manifest
 }
 
 func newInspectRun() *inspectRun {
-	r := &inspectRun{memoryRun: newSample()}
+	r := &inspectRun{memoryRun: newSample(), manifest: record.Manifest{
+		Program: "v0.1.0", Created: time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), Study: json.RawMessage(`{}`), Prompts: map[string]string{},
+	}}
 	for _, t := range r.trials {
 		r.plan = append(r.plan, t.Spec)
 	}
 	return r
 }
 
-func (r *inspectRun) Manifest() record.Manifest {
-	return record.Manifest{Program: "v0.1.0", Created: time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), Study: json.RawMessage(`{}`)}
-}
+func (r *inspectRun) Manifest() record.Manifest                        { return r.manifest }
 func (r *inspectRun) Plan() iter.Seq2[record.Spec, error]              { return sequence(r.plan, nil) }
 func (r *inspectRun) CallsWithPrompts() iter.Seq2[*record.Call, error] { return r.Calls() }
 
@@ -161,6 +164,218 @@ func TestInspectOrder(t *testing.T) {
 	}
 	if s.Output.Completion != "step6" {
 		t.Errorf("the output is that of %s", s.Output.Completion)
+	}
+}
+
+// archived returns a file of a log.
+func archived[T any](t *testing.T, log, name string) T {
+	t.Helper()
+	archive, err := zip.OpenReader(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	f, err := archive.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var v T
+	if err := json.NewDecoder(f).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// idents are all that Inspect takes for an identity, of a run's logs.
+func idents(t *testing.T, run *inspectRun) (runs, all map[string]bool) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Inspect(run, dir); err != nil {
+		t.Fatal(err)
+	}
+	runs, all = map[string]bool{}, map[string]bool{}
+	add := func(id string) {
+		if id == "" || all[id] {
+			t.Errorf("%q twice, or nothing", id)
+		}
+		all[id] = true
+	}
+	for _, log := range logsOf(t, dir) {
+		eval := archived[evalHeader](t, log, "header.json").Eval
+		runs[eval.RunID] = true
+		add(eval.EvalID)
+		for _, sum := range archived[[]sampleSummary](t, log, "summaries.json") {
+			s := archived[struct {
+				UUID     string
+				Messages []struct{ ID string }
+				Events   []struct{ Event, UUID, ID string }
+			}](t, log, fmt.Sprintf("samples/%s_epoch_%d.json", sum.ID, sum.Epoch))
+			if sum.UUID != s.UUID {
+				t.Errorf("a sample is %s, and %s in the summary", s.UUID, sum.UUID)
+			}
+			add(s.UUID)
+			for _, m := range s.Messages {
+				add(m.ID)
+			}
+			for _, e := range s.Events {
+				add(e.UUID)
+				if e.Event == "span_begin" {
+					add(e.ID)
+				}
+			}
+		}
+	}
+	return runs, all
+}
+
+// Inspect's tables drop a sample, a message or an event whose id they have seen:
+// the logs of two runs of one study may lie in one folder. A run keeps its ids
+// as it grows, and its logs are one run.
+func TestInspectIdentities(t *testing.T) {
+	first, second, replay, grown := newInspectRun(), newInspectRun(), newInspectRun(), newInspectRun()
+	second.manifest.Created = first.manifest.Created.Add(time.Nanosecond)
+	replay.manifest.ReplayedFrom = []record.Origin{{Run: "first", Created: first.manifest.Created}}
+	grown.manifest.Study, grown.manifest.Program, grown.manifest.Trials = json.RawMessage(`{"name": "larger"}`), "v0.2.0", 99
+	runs, seen := idents(t, first)
+	if len(runs) != 1 {
+		t.Errorf("one run is %d", len(runs))
+	}
+	for _, other := range []*inspectRun{second, replay} {
+		otherRuns, all := idents(t, other)
+		for id := range all {
+			if seen[id] || runs[id] {
+				t.Errorf("%s is in both runs", id)
+			}
+		}
+		if len(otherRuns) != 1 {
+			t.Errorf("one run is %d", len(otherRuns))
+		}
+	}
+	if _, all := idents(t, grown); !maps.Equal(all, seen) {
+		t.Error("a run has other ids after it has grown")
+	}
+}
+
+// Different trials are different samples, whatever their strategies are called;
+// a name that nothing else would have stays as it reads.
+func TestInspectSampleIDs(t *testing.T) {
+	plain := record.Spec{Task: "detect", Model: "m", Modality: "text", Regime: "L1", Seed: 7, Rows: 8, Cols: 8, Strategy: "omcd", Batch: 10, Framing: "neutral"}
+	with := func(strategy string, batch int, framing string) record.Spec {
+		s := plain
+		s.Strategy, s.Batch, s.Framing = strategy, batch, framing
+		return s
+	}
+	var ids sampleIDs
+	specs := []record.Spec{
+		plain, with("omcd", 10, "warned"), with("omcd_warned", 10, "neutral"), with("x_b5", 10, "neutral"), with("x", 5, "neutral"),
+		with("x_epoch_y", 10, "neutral"), with("x-epoch-y", 10, "neutral"), with("a/b", 10, "neutral"), with("a_epoch__epoch_b", 10, "neutral"),
+	}
+	for i := range specs {
+		ids.add(&specs[i])
+	}
+	if err := ids.settle(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i := range specs {
+		id := ids.of(&specs[i])
+		if seen[id] || strings.Contains(id, "/") || strings.Contains(id, "_epoch_") || id != ids.list[i] {
+			t.Errorf("a sample is called %q", id)
+		}
+		seen[id] = true
+	}
+	for i, want := range map[int]string{0: "seed7_L1_text_omcd", 7: "seed7_L1_text_a-b"} {
+		if ids.list[i] != want {
+			t.Errorf("%s, want %s", ids.list[i], want)
+		}
+	}
+	again := plain
+	again.Key = "another"
+	ids = sampleIDs{}
+	ids.add(&plain)
+	ids.add(&again)
+	if err := ids.settle(); err == nil || !strings.Contains(err.Error(), "trial another") {
+		t.Errorf("two trials are one sample: %v", err)
+	}
+}
+
+// An audit in which an episode failed stands where it was made, and before it
+// what was to change on the lake.
+func TestInspectFailedAudit(t *testing.T) {
+	run := newInspectRun()
+	whole := run.trials[1]
+	trial := &record.Trial{Version: 1, Spec: whole.Spec, Outcome: record.Failed, Error: "m at window1/batch1: no answer", Windows: whole.Windows[:1]}
+	calls := []*record.Call{}
+	for _, slot := range []string{"window0/batch0", "step1", "step2", "step3", "step4", "step5", "window1/batch0"} {
+		calls = append(calls, &record.Call{Trial: trial.Key, Slot: slot, Reply: slot})
+	}
+	s := newSampleOf(&evalLog{logKey: logKey{trial.Task, trial.Model}}, trial, calls, &run.instances[1])
+	var told []string
+	for _, e := range s.Events {
+		switch e := e.(type) {
+		case spanBegin:
+			told = append(told, e.Name)
+		case infoEvent:
+			if flips := e.Data.(map[string]any)["lake changes"]; flips != nil {
+				told = append(told, fmt.Sprint("change ", flips))
+			}
+		case errorEvent:
+			told = append(told, e.Error.Message)
+		}
+	}
+	want := strings.Fields("window0 step1 step2 step3 step4 step5 window1")
+	want = append(want, "change [{[2 0] H} {[2 3] F}]", trial.Error)
+	if d := cmp.Diff(want, told); d != "" {
+		t.Error(d)
+	}
+	if s.Output.Completion != "window1/batch0" {
+		t.Errorf("the output is that of %s", s.Output.Completion)
+	}
+}
+
+// A log's status is what Inspect would give it, and its viewer finds the words
+// of an error where it looks for them.
+func TestInspectStatus(t *testing.T) {
+	const failure = "ref/mixed at step2: timeout: no answer in 60 s"
+	for status, change := range map[string]func(*inspectRun){
+		"error":     func(*inspectRun) {},
+		"cancelled": func(r *inspectRun) { r.trials = append(r.trials[:2:2], r.trials[3:]...) }, // one failed, and one has not ended
+		"success": func(r *inspectRun) {
+			last := len(r.trials) - 1
+			r.trials, r.plan = r.trials[:last], r.plan[:last]
+		},
+	} {
+		run, dir := newInspectRun(), t.TempDir()
+		change(run)
+		if err := Inspect(run, dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, log := range logsOf(t, dir) {
+			h := archived[evalHeader](t, log, "header.json")
+			if strings.Contains(log, "detect") {
+				if h.Status != "success" || h.Error != nil {
+					t.Errorf("no detection failed, and its log is %s: %v", h.Status, h.Error)
+				}
+				continue
+			}
+			if h.Status != status || (h.Error != nil) != (status == "error") {
+				t.Errorf("the log is %s with the error %v, want %s", h.Status, h.Error, status)
+			}
+			if words := "1 of 5 trials failed; the first: " + failure; h.Error != nil && *h.Error != *newEvalError(words) {
+				t.Errorf("the log's error is %+v", h.Error)
+			}
+			if status != "error" {
+				continue
+			}
+			s := archived[struct {
+				Error  evalError
+				Events []struct{ Error *evalError }
+			}](t, log, "samples/seed1734_L1_text_no-memory_4x4_epoch_4.json")
+			if want := (evalError{failure, failure, failure}); s.Error != want || *s.Events[len(s.Events)-1].Error != want {
+				t.Errorf("the sample's error is %+v", s)
+			}
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type evalHeader struct {
 	Plan        evalPlan    `json:"plan"`
 	Results     evalResults `json:"results"`
 	Stats       evalStats   `json:"stats"`
+	Error       *evalError  `json:"error,omitempty"`
 	Invalidated bool        `json:"invalidated"`
 	Tags        []string    `json:"tags"`
 	Metadata    any         `json:"metadata"`
@@ -52,8 +53,12 @@ type evalDataset struct {
 	Shuffled  bool     `json:"shuffled"`
 }
 
+// An evalConfig says of a failed sample that the others went on, and that the
+// log is one with an error in the end.
 type evalConfig struct {
-	Epochs int `json:"epochs"`
+	Epochs         int  `json:"epochs"`
+	FailOnError    bool `json:"fail_on_error"`
+	ContinueOnFail bool `json:"continue_on_fail"`
 }
 
 type evalPlan struct {
@@ -153,6 +158,10 @@ type evalError struct {
 	Traceback     string `json:"traceback"`
 	TracebackANSI string `json:"traceback_ansi"`
 }
+
+// newEvalError puts the message where Inspect has a traceback: its viewer shows
+// nothing else of an error.
+func newEvalError(message string) *evalError { return &evalError{message, message, message} }
 
 type chatMessage struct {
 	ID      string `json:"id"`

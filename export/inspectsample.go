@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,12 +58,12 @@ func scoresOf(t *record.Trial) map[string]score {
 // newSampleOf makes a sample of a trial and its calls. The instance may be nil.
 func newSampleOf(l *evalLog, t *record.Trial, calls []*record.Call, in *record.Instance) *evalSample {
 	s := &evalSample{
-		ID: sampleID(&t.Spec), Epoch: max(1, t.Episode), Messages: []chatMessage{}, Scores: scoresOf(t), Store: empty{}, RoleUsage: empty{},
-		UUID: t.Key, Attachments: map[string]string{}, Metadata: metadataOf(t),
+		ID: l.ids.of(&t.Spec), Epoch: max(1, t.Episode), Messages: []chatMessage{}, Scores: scoresOf(t), Store: empty{}, RoleUsage: empty{},
+		UUID: l.id + "-" + t.Key, Attachments: map[string]string{}, Metadata: metadataOf(t),
 	}
 	s.short = fmt.Sprintf("%s on seed %d, %s, from %s, %s", t.Task, t.Seed, t.Regime, t.Modality, t.Strategy)
 	s.Target = targetOf(t, in)
-	b := &sampleBuilder{sample: s, trial: t, model: l.model, began: l.created}
+	b := &sampleBuilder{sample: s, trial: t, lake: in, model: l.model, began: l.created}
 	b.tell(calls)
 	s.Input = s.short
 	if len(calls) > 0 {
@@ -78,7 +77,7 @@ func newSampleOf(l *evalLog, t *record.Trial, calls []*record.Call, in *record.I
 	s.StartedAt, s.CompletedAt = stamp(l.created), stamp(l.created.Add(b.clock))
 	s.TotalTime, s.WorkingTime = b.clock.Seconds(), b.clock.Seconds()
 	if t.Outcome == record.Failed {
-		s.Error = &evalError{Message: readable(t.Error)}
+		s.Error = newEvalError(readable(t.Error))
 	}
 	return s
 }
@@ -139,19 +138,19 @@ func (s *evalSample) summary() sampleSummary {
 type sampleBuilder struct {
 	sample *evalSample
 	trial  *record.Trial
+	lake   *record.Instance // nil where it is not known
 	model  string
 	began  time.Time
 	clock  time.Duration
 	span   string
 	events int
+	moves  int // of the episode, with that of the open span
 	told   int // the last step whose changes were told
 }
 
-// tell goes through the calls in the order in which the trial made them, and
-// puts what the record says of windows and steps around them.
+// tell goes through the calls, which come in the order in which the trial made
+// them, and puts what the record says of windows and steps around them.
 func (b *sampleBuilder) tell(calls []*record.Call) {
-	calls = slices.Clone(calls)
-	slices.SortStableFunc(calls, func(x, y *record.Call) int { return b.order(x) - b.order(y) })
 	t := b.trial
 	open := ""
 	for i, c := range calls {
@@ -176,41 +175,13 @@ func (b *sampleBuilder) tell(calls []*record.Call) {
 		}
 	}
 	if t.Outcome == record.Failed {
-		b.add(errorEvent{b.head("error"), evalError{Message: readable(t.Error)}})
+		b.add(errorEvent{b.head("error"), *newEvalError(readable(t.Error))})
 	}
-}
-
-// order puts the audits of a window before the step that follows them.
-func (b *sampleBuilder) order(c *record.Call) int {
-	var n int
-	if _, err := fmt.Sscanf(c.Slot, "step%d", &n); err == nil {
-		return 2 * n
-	}
-	part, _, _ := strings.Cut(c.Slot, "/")
-	if w := b.windowOf(part); w != nil {
-		return 2*(w.Step+1) - 1
-	}
-	fmt.Sscanf(part, "window%d", &n)
-	return 2*n - 1
-}
-
-// windowOf returns the window of a span in an episode, nil for none.
-func (b *sampleBuilder) windowOf(part string) *record.Window {
-	var n int
-	if _, err := fmt.Sscanf(part, "window%d", &n); err != nil || b.trial.Task != record.Navigate {
-		return nil
-	}
-	for i := range b.trial.Windows {
-		if w := &b.trial.Windows[i]; w.Index == n {
-			return w
-		}
-	}
-	return nil
 }
 
 func (b *sampleBuilder) head(event string) eventHead {
 	b.events++
-	return eventHead{event, fmt.Sprintf("%s-%d", b.trial.Key, b.events), b.span, stamp(b.began.Add(b.clock)), b.clock.Seconds()}
+	return eventHead{event, fmt.Sprintf("%s-%d", b.sample.UUID, b.events), b.span, stamp(b.began.Add(b.clock)), b.clock.Seconds()}
 }
 
 func (b *sampleBuilder) add(event any) { b.sample.Events = append(b.sample.Events, event) }
@@ -220,7 +191,7 @@ func (b *sampleBuilder) info(data any) {
 }
 
 func (b *sampleBuilder) open(part string) {
-	b.span = b.trial.Key + "-" + part
+	b.span = b.sample.UUID + "-" + part
 	b.add(spanBegin{b.head("span_begin"), b.span, "", "solver", part})
 }
 
@@ -248,20 +219,37 @@ func (b *sampleBuilder) stepOf(part string) *record.Step {
 
 // before tells what happens before a span's calls. Changes of the lake come
 // before the audit that sees them, though the record has them at the step that
-// follows it.
+// follows it. An episode that failed has no record of that step: what was
+// scheduled for it is known then, but not which of it was dropped.
 func (b *sampleBuilder) before(part string) {
-	s := b.stepOf(part)
-	after := s
-	if w := b.windowOf(part); w != nil {
-		after = b.stepOf(fmt.Sprintf("step%d", w.Step+1))
+	next := b.moves + 1 // the step to come, or this one
+	if n, _ := fmt.Sscanf(part, "step%d", &next); n == 1 {
+		b.moves = next
 	}
-	if after != nil && after.T > b.told && len(after.Event)+len(after.Dropped) > 0 {
-		b.info(map[string]any{"lake changes": flipsOf(after.Event), "dropped": flipsOf(after.Dropped)})
-		b.told = after.T
+	if next > b.told && b.trial.Task == record.Navigate {
+		if after := b.stepOf(fmt.Sprintf("step%d", next)); after != nil && len(after.Event)+len(after.Dropped) > 0 {
+			b.info(map[string]any{"lake changes": flipsOf(after.Event), "dropped": flipsOf(after.Dropped)})
+		} else if due := b.scheduled(next - 1); after == nil && due != nil {
+			b.info(map[string]any{"lake changes": flipsOf(due), "as": "scheduled; which of them were dropped is not in the record of a failed episode"})
+		}
+		b.told = next
 	}
-	if s != nil && len(s.Removed) > 0 {
+	if s := b.stepOf(part); s != nil && len(s.Removed) > 0 {
 		b.info(map[string]any{"kept out of the memory view": s.Removed})
 	}
+}
+
+// scheduled returns what was to change after so many moves.
+func (b *sampleBuilder) scheduled(moves int) []record.Flip {
+	if b.lake == nil {
+		return nil
+	}
+	for _, e := range b.lake.Events {
+		if e.Step == moves {
+			return e.Flips
+		}
+	}
+	return nil
 }
 
 func flipsOf(all []record.Flip) []record.Flip { return append([]record.Flip{}, all...) }
@@ -309,11 +297,11 @@ func (b *sampleBuilder) prompt(c *record.Call, i int) chatMessage {
 		}
 		parts = append(parts, content{Type: "image", Image: "attachment://" + sum, Detail: "auto"})
 	}
-	return chatMessage{ID: fmt.Sprintf("%s-%d-user", b.trial.Key, i), Role: "user", Content: parts, Source: "input"}
+	return chatMessage{ID: fmt.Sprintf("%s-%d-user", b.sample.UUID, i), Role: "user", Content: parts, Source: "input"}
 }
 
 func (b *sampleBuilder) answer(c *record.Call, i int) chatMessage {
-	m := chatMessage{ID: fmt.Sprintf("%s-%d-assistant", b.trial.Key, i), Role: "assistant", Content: readable(c.Reply), Source: "generate", Model: b.model}
+	m := chatMessage{ID: fmt.Sprintf("%s-%d-assistant", b.sample.UUID, i), Role: "assistant", Content: readable(c.Reply), Source: "generate", Model: b.model}
 	if c.Reasoning != "" {
 		m.Content = []content{reasoningContent(readable(c.Reasoning)), textContent(readable(c.Reply))}
 	}

@@ -9,6 +9,7 @@ import math
 import pathlib
 import sys
 
+from inspect_ai.analysis import evals_df, samples_df
 from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries, read_eval_log_samples
 
 
@@ -28,9 +29,12 @@ def main(logs, folder):
     for info in listed:
         header = read_eval_log(info, header_only=True)
         whole = read_eval_log(info)
-        assert header.status in ("success", "cancelled") and whole.eval.model == header.eval.model
+        assert whole.eval.model == header.eval.model
         task = header.eval.task.removeprefix("spatialstale-")
         mine = [t for t in trials.values() if (t["task"], t["model"]) == (task, header.eval.model)]
+        failed = [t for t in mine if t["outcome"] == "error"]
+        assert header.status == ("cancelled" if len(mine) < header.results.total_samples else "error" if failed else "success")
+        assert (header.error is not None) == (header.status == "error")
         summaries = read_eval_log_sample_summaries(info)
         samples = list(read_eval_log_samples(info, all_samples_required=False))
         assert len(summaries) == len(samples) == len(whole.samples) == len(mine), (len(summaries), len(mine))
@@ -41,15 +45,16 @@ def main(logs, folder):
             assert sample.epoch == max(1, t["episode"])
             scores = {k: v.value for k, v in (sample.scores or {}).items()}
             if t["outcome"] == "error":
-                assert sample.error and sample.error.message == t["error"] and not scores
+                assert sample.error and not scores
+                assert sample.error.message == sample.error.traceback_ansi == t["error"]
             elif task == "detect":
                 assert scores == {k: t[k] for k in ("f1", "precision", "recall", "unanswered") if t[k] is not None}, (scores, t)
             else:
                 assert (scores["outcome"], scores["reward"], scores["steps"]) == (t["outcome"], t["reward"], t["steps"])
             models = [e for e in sample.events if e.event == "model"]
-            replies = sorted(c["reply"] for c in calls.get(t["trial"], []))
-            assert sorted(e.output.completion for e in models) == replies
-            assert sorted(m.text for m in sample.messages if m.role == "assistant") == replies
+            replies = [c["reply"] for c in calls.get(t["trial"], [])]
+            assert [e.output.completion for e in models] == replies
+            assert [m.text for m in sample.messages if m.role == "assistant"] == replies
             if t["modality"] == "vision" and models:
                 shown = [c for m in sample.messages if isinstance(m.content, list) for c in m.content if c.type == "image"]
                 assert shown and all(c.image.startswith("attachment://") or c.image.startswith("data:image/png") for c in shown)
@@ -59,6 +64,9 @@ def main(logs, folder):
             assert math.isclose(score.metrics["mean"].value, sum(values) / len(values), rel_tol=1e-12), score
             assert score.scored_samples == len(values)
     assert seen == set(trials), f"{len(seen)} of {len(trials)} trials"
+    table = samples_df(str(logs), quiet=True)
+    assert len(table) == len(trials), f"{len(table)} rows of {len(trials)} trials"
+    assert evals_df(str(logs), quiet=True)["run_id"].nunique() == 1
     print(f"{len(listed)} logs, {len(seen)} samples")
 
 
