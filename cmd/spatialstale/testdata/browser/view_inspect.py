@@ -3,7 +3,8 @@
     python view_inspect.py LOGS_DIR JSONL_DIR [SCREENSHOTS_DIR]
 
 Every log is in the list; of a detection from pictures and of an episode the
-texts, scores, steps and pictures are on the page; nothing fails on the way.
+texts, scores, steps and pictures are on the page; of a failed trial its error
+is; nothing fails on the way.
 """
 
 import json
@@ -54,7 +55,7 @@ def look(base, logs, trials, shots):
 
         pictures = 0
         for task, modality in (("detect", "vision"), ("navigate", "text")):
-            log = next(x for x in logs if x.eval.task == f"spatialstale-{task}")
+            log = next(x for x in logs if x.eval.task == f"spatialstale-{task}" and x.status == "success")
             trial = next(t for t in trials if [t[k] for k in ("task", "model", "modality", "regime", "strategy")] == [task, log.eval.model, modality, "L3", "omcd"])
             sample = next(s for s in log.samples if s.metadata["trial"] == trial["trial"])
             at = f"{base}#/logs/{pathlib.Path(log.location).name}/samples/sample/{sample.id}/{sample.epoch}"
@@ -80,6 +81,16 @@ def look(base, logs, trials, shots):
             if task == "navigate":
                 assert f"step{trial['steps']}" in shown, shown
             shot(f"{task}-transcript")
+
+        failed = [(log, sample) for log in logs for sample in log.samples if sample.error]
+        assert {log.eval.task for log, _ in failed} == {"spatialstale-detect", "spatialstale-navigate"}, "a test of errors needs some"
+        for log, sample in (failed[0], failed[-1]):
+            name = pathlib.Path(log.location).name
+            page.goto(f"{base}#/logs/{name}/samples/sample/{sample.id}/{sample.epoch}/error")
+            page.get_by_text(sample.error.message.split(":")[0], exact=False).first.wait_for()
+            shown = " ".join(page.inner_text("body").split())
+            assert " ".join(sample.error.message.split()) in shown, (sample.error.message, shown)
+            shot(log.eval.task.removeprefix("spatialstale-") + "-error")
         browser.close()
         assert not failures, failures
         return pictures
