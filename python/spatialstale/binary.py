@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import weakref
-from typing import Any
+from typing import Any, NoReturn
 
 PROTOCOL = 1
 
@@ -48,14 +48,18 @@ class Session:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, start_new_session=True
         )
+        self._program = command[0]
         self._asked = False
+        self._gone = ""  # why the program can be asked no more
         self._end = weakref.finalize(self, _end, self._process, self._complaints)
         try:
             self.hello = self._read()
-            if self.hello["protocol"] != PROTOCOL:
+            spoken = self.hello.get("protocol")
+            if spoken is None:
+                raise RuntimeError(self._stranger(json.dumps(self.hello)))
+            if spoken != PROTOCOL:
                 raise RuntimeError(
-                    f"{command[0]} speaks protocol {self.hello['protocol']}, this package speaks {PROTOCOL}; "
-                    "take both from the same version"
+                    f"{command[0]} speaks protocol {spoken}, this package speaks {PROTOCOL}; take both from the same version"
                 )
         except BaseException:
             self.close()
@@ -66,7 +70,7 @@ class Session:
         program's words when it refuses the request, which then changed
         nothing."""
         if self._process is None:
-            raise RuntimeError("the environment is closed")
+            raise RuntimeError(self._gone or "the environment is closed")
         if self._asked:
             self.close()
             raise RuntimeError("the environment was interrupted in the middle of an answer; make it anew")
@@ -85,11 +89,29 @@ class Session:
     def _read(self) -> dict[str, Any]:
         line = self._process.stdout.readline()
         if not line:
-            self._process.wait()
+            status = self._process.wait()
             self._complaints.seek(0)
             said = self._complaints.read().decode("utf-8", "replace").strip()
-            raise RuntimeError(f"the spatialstale program ended: {said or 'it said nothing'}")
-        return json.loads(line)
+            how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+            self._leave(f"the spatialstale program {how}: {said or 'it said nothing'}")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            self._leave(self._stranger(line.decode("utf-8", "replace").strip()))
+        return answer
+
+    def _leave(self, why: str) -> NoReturn:
+        self._gone = f"{why}; make the environment anew"
+        self.close()
+        raise RuntimeError(why)
+
+    def _stranger(self, line: str) -> str:
+        return (
+            f"{self._program} does not speak the protocol of spatialstale env: it wrote {line[:80]!r}; "
+            "name the spatialstale program as binary or in SPATIALSTALE_BIN"
+        )
 
     def close(self) -> None:
         """Ends the program. A second time does nothing."""

@@ -15,6 +15,28 @@ from .binary import Session, arguments
 
 CELLS = {"S": 0, "F": 1, "H": 2, "G": 3}
 
+#: Lakes have seeds below this. Gymnasium allows larger ones.
+LAKES = 2**63
+
+
+def seed_of(value: Any) -> int:
+    """A seed as an integer; refuses what only resembles one."""
+    try:
+        seed = operator.index(value)
+    except TypeError:
+        raise TypeError(f"seed {value!r}: it must be an integer") from None
+    if seed < 0:
+        raise ValueError(f"seed {seed}: it must not be negative")
+    return seed
+
+
+def lake_of(value: Any) -> int:
+    """The seed of a lake that is named outright."""
+    seed = seed_of(value)
+    if seed >= LAKES:
+        raise ValueError(f"seed {seed}: lakes have seeds below 2**63")
+    return seed
+
 
 def observation_space(rows: int, cols: int, budget: int) -> gymnasium.spaces.Dict:
     """What an agent sees: the lake as it is now (0 start, 1 frozen, 2 hole, 3
@@ -69,7 +91,7 @@ class SpatialStaleEnv(gymnasium.Env):
         self.render_mode = render_mode
         self._truth = truth
         if seeds is not None:
-            seeds = [int(s) for s in seeds]
+            seeds = [lake_of(s) for s in seeds]
         self._session = Session(binary, arguments(regime, size, hole_fraction, strict_schedule))
         hello = self._session.hello
         self._seeds = list(hello["seeds"] if seeds is None else seeds)
@@ -87,24 +109,41 @@ class SpatialStaleEnv(gymnasium.Env):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begins an episode.
 
-        With ``seed`` it is played on that seed's lake, and the generator that
-        later draws lakes is seeded with it. Without, the lake is drawn from
+        With ``seed`` it is played on that seed's lake (of a seed of 2**63 or
+        more, on that of its remainder by 2**63), and the generator that later
+        draws lakes is seeded with it. Without, the lake is drawn from
         ``seeds``. ``options={"instance_seed": N}`` names the lake and leaves the
-        generator alone.
+        generator alone. A reset that is refused changes nothing.
         """
-        super().reset(seed=seed)
         options = dict(options or {})
-        lake = options.pop("instance_seed", seed)
+        named = options.pop("instance_seed", None)
         if options:
             raise ValueError(f"unknown options {sorted(options)}; there is instance_seed")
-        if lake is None:
-            lake = self._seeds[int(self.np_random.integers(len(self._seeds)))]
-        answer = self._session.ask({"reset": {"seed": operator.index(lake)}})
+        if seed is not None:
+            seed = seed_of(seed)
+        if named is not None:
+            named = lake_of(named)
+        before = self._np_random, self._np_random_seed
+        state = None if self._np_random is None else self._np_random.bit_generator.state
+        try:
+            super().reset(seed=seed)
+            if named is not None:
+                lake = named
+            elif seed is not None:
+                lake = seed % LAKES
+            else:
+                lake = self._seeds[int(self.np_random.integers(len(self._seeds)))]
+            answer = self._session.ask({"reset": {"seed": lake}})
+        except BaseException:
+            self._np_random, self._np_random_seed = before
+            if state is not None:
+                self._np_random.bit_generator.state = state
+            raise
         self._memory = np.zeros((self._rows, self._cols), np.uint8)
         for entry in answer["memory"]:
             self._memory[tuple(entry["pos"])] = entry["claim"] == "DANGER"
         info = self._info(answer)
-        info["instance_seed"] = int(lake)
+        info["instance_seed"] = lake
         info["memory"] = [f"[{entry['id']}] {entry['text']}" for entry in answer["memory"]]
         return self._observation(answer), info
 
@@ -113,7 +152,10 @@ class SpatialStaleEnv(gymnasium.Env):
         that it returns."""
         if self._memory is None:
             raise gymnasium.error.ResetNeeded("step before reset")
-        answer = self._session.ask({"step": {"action": operator.index(action)}})
+        action = operator.index(action)
+        if not self.action_space.contains(action):
+            raise ValueError(f"action {action}: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP")
+        answer = self._session.ask({"step": {"action": action}})
         return (
             self._observation(answer),
             float(answer["reward"]),

@@ -38,7 +38,8 @@ def load(
     Parameters
     ----------
     run: the run folder, which the spatialstale program then exports into a
-        temporary folder; or a folder that ``export --format parquet`` wrote.
+        temporary folder, also where an export lies in it; or a folder that
+        ``export --format parquet`` wrote, or some of its files.
     engine: "pandas", "polars" or "pyarrow".
     tables: those to read; the others are ``None``.
     binary: the spatialstale program; else ``SPATIALSTALE_BIN``, else the PATH.
@@ -48,14 +49,16 @@ def load(
     if unknown:
         raise ValueError(f"unknown tables {unknown}; there are {list(TABLES)}")
     folder = pathlib.Path(run)
-    if (folder / "trials.parquet").exists():
-        return _frames(folder, tables, read)
     if not (folder / "run.db").exists():
-        raise FileNotFoundError(f"{folder} is no run folder and holds no Parquet export of one")
-    with tempfile.TemporaryDirectory() as place:
-        out = pathlib.Path(place) / "export"
+        return _frames(folder, tables, read)
+    # The run itself counts: an export that lies in its folder may be older.
+    place = os.fspath(folder)
+    if place.startswith("-"):  # no flag
+        place = os.path.join(os.curdir, place)
+    with tempfile.TemporaryDirectory() as temporary:
+        out = pathlib.Path(temporary) / "export"
         done = subprocess.run(
-            [find_binary(binary), "export", os.fspath(folder), "--format", "parquet", "--out", os.fspath(out)],
+            [find_binary(binary), "export", place, "--format", "parquet", "--out", os.fspath(out)],
             capture_output=True,
             text=True,
         )
@@ -65,6 +68,12 @@ def load(
 
 
 def _frames(folder: pathlib.Path, tables: tuple[str, ...] | list[str], read: Any) -> Frames:
+    there = [t for t in TABLES if (folder / f"{t}.parquet").exists()]
+    if not there:
+        raise FileNotFoundError(f"{folder} is no run folder and holds no Parquet export of one")
+    missing = [t for t in TABLES if t in tables and t not in there]
+    if missing:
+        raise FileNotFoundError(f"{folder} holds no {missing[0]}.parquet; of a run's tables it holds {there}, choose among them with tables=")
     return Frames(**{t: read(folder / f"{t}.parquet") if t in tables else None for t in TABLES})
 
 

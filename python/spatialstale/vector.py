@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import base64
+import operator
 import os
 import sys
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from .binary import Session, arguments
-from .env import observation_space
+from .env import LAKES, lake_of, observation_space, seed_of
 
 
 class SpatialStaleVectorEnv(VectorEnv):
@@ -50,7 +52,7 @@ class SpatialStaleVectorEnv(VectorEnv):
             raise ValueError(f"num_envs {num_envs}: at least one is needed")
         self.num_envs, self.render_mode, self._copy = num_envs, None, copy
         if seeds is not None:
-            seeds = [int(s) for s in seeds]
+            seeds = [lake_of(s) for s in seeds]
         self._session = Session(binary, arguments(regime, size, hole_fraction, strict_schedule))
         hello = self._session.hello
         rows, cols, self._budget = hello["rows"], hello["cols"], hello["budget"]
@@ -68,6 +70,8 @@ class SpatialStaleVectorEnv(VectorEnv):
         self._agent = np.zeros(num_envs, np.int64)
         self._left = np.zeros(num_envs, np.int64)
         self._over = np.zeros(num_envs, bool)
+        # The generators of the episodes that were given seeds of their own.
+        self._own: dict[int, np.random.Generator] = {}
         self._ready = False
         self._copies = _Copies()
         # What each lake begins with, in the order of _known.
@@ -79,26 +83,57 @@ class SpatialStaleVectorEnv(VectorEnv):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begins all episodes. A number seeds the generator that draws their
-        lakes; a list names each episode's lake, ``None`` for a drawn one."""
+        lakes. A list names each episode's lake and seeds a generator of its own
+        for the lakes after it, so that it goes on as a single environment that
+        was reset with that seed; with ``None`` in the list, as one that was
+        reset without. A reset that is refused changes nothing."""
         if options:
             raise ValueError(f"unknown options {sorted(options)}; there are none")
-        lakes: list[int | None]
-        if seed is None or isinstance(seed, (int, np.integer)):
-            super().reset(seed=None if seed is None else int(seed))
-            lakes = [None] * self.num_envs
-        else:
-            lakes = list(seed)
-            if len(lakes) != self.num_envs:
-                raise ValueError(f"{len(lakes)} seeds for {self.num_envs} environments")
-        drawn = self._draw(self.num_envs)
-        chosen = [int(d) if s is None else int(s) for s, d in zip(lakes, drawn)]
-        answer = self._session.ask({"reset_many": {"seeds": chosen}})
+        before = self._np_random, self._np_random_seed, dict(self._own)
+        states = [(g, g.bit_generator.state) for g in (self._np_random, *self._own.values()) if g is not None]
+        try:
+            chosen = self._choose(seed)
+            answer = self._session.ask({"reset_many": {"seeds": chosen.tolist()}})
+        except BaseException:
+            self._np_random, self._np_random_seed, self._own = before
+            for generator, state in states:
+                generator.bit_generator.state = state
+            raise
         self._over[:] = False
         self._left[:] = self._budget
-        self._begin(np.arange(self.num_envs), np.array(chosen))
+        self._begin(np.arange(self.num_envs), chosen)
         self._take(answer)
         self._ready = True
-        return self._observation(), {"instance_seed": np.array(chosen)}
+        return self._observation(), {"instance_seed": chosen}
+
+    def _choose(self, seed: int | list[int | None] | None) -> np.ndarray:
+        """Seeds the generators as reset says, and returns the lakes."""
+        everyone = np.arange(self.num_envs)
+        if seed is None:
+            return self._draw(everyone)
+        try:
+            operator.index(seed)
+        except TypeError:
+            pass
+        else:
+            super().reset(seed=seed_of(seed))
+            self._own.clear()
+            return self._draw(everyone)
+        try:
+            given = list(seed)
+        except TypeError:
+            raise TypeError(f"seed {seed!r}: give an integer, or a list of {self.num_envs}") from None
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} seeds for {self.num_envs} environments")
+        own = {i: seed_of(s) for i, s in enumerate(given) if s is not None}
+        for i, s in own.items():
+            self._own[i], _ = seeding.np_random(s)
+        chosen = np.zeros(self.num_envs, np.int64)
+        drawn = np.array([i for i in everyone if i not in own], np.int64)
+        chosen[drawn] = self._draw(drawn)
+        for i, s in own.items():
+            chosen[i] = s % LAKES
+        return chosen
 
     def step(
         self, actions: np.ndarray
@@ -109,10 +144,11 @@ class SpatialStaleVectorEnv(VectorEnv):
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
             raise ValueError(f"actions of shape {actions.shape} and type {actions.dtype}: want {self.num_envs} integers")
-        if actions.size and (actions.min() < 0 or actions.max() > 3):
+        actions = np.where(self._over, 0, actions)  # those of episodes that begin anew are not looked at
+        if actions.min() < 0 or actions.max() > 3:
             raise ValueError("actions: there are 0 LEFT, 1 DOWN, 2 RIGHT, 3 UP")
         anew = np.flatnonzero(self._over)
-        lakes = self._draw(len(anew))
+        lakes = self._draw(anew)
         answer = self._session.ask(
             {
                 "step_many": {
@@ -140,8 +176,13 @@ class SpatialStaleVectorEnv(VectorEnv):
         """Ends the program behind the environments."""
         self._session.close()
 
-    def _draw(self, n: int) -> np.ndarray:
-        return self._seeds[self.np_random.integers(len(self._seeds), size=n)]
+    def _draw(self, episodes: np.ndarray) -> np.ndarray:
+        """Draws lakes, each from the generator of its episode."""
+        n = len(self._seeds)
+        if not self._own:
+            return self._seeds[self.np_random.integers(n, size=len(episodes))]
+        draws = [self._own.get(int(i), self.np_random).integers(n) for i in episodes]
+        return self._seeds[np.array(draws, np.int64)]
 
     def _begin(self, anew: np.ndarray, lakes: np.ndarray) -> None:
         """Shows the lakes of episodes that begin. What a lake begins with is

@@ -201,6 +201,114 @@ def test_many_resets():
     many.close()
 
 
+@pytest.mark.parametrize("seeds", [[1, 2, 3, 4], [5, None, 2**70, 6]])
+def test_many_seeds_are_those_of_single_ones(seeds):
+    """A list of seeds is that many environments, each reset with its own: the
+    lakes that follow are theirs as well, and come again."""
+    n = len(seeds)
+
+    many = SpatialStaleVectorEnv(n, "L3")
+    many.reset(seed=99)
+
+    def play():
+        rng, seen = np.random.default_rng(1), [[] for _ in range(n)]
+        _, info = many.reset(seed=seeds)
+        for i, lake in enumerate(info["instance_seed"]):
+            seen[i].append(int(lake))
+        for _ in range(200):
+            *_, info = many.step(rng.integers(4, size=n))
+            for i in np.flatnonzero(info.get("_instance_seed", np.zeros(n, bool))):
+                seen[i].append(int(info["instance_seed"][i]))
+        return seen
+
+    seen = play()
+    assert min(len(s) for s in seen) > 3
+    again = play()
+    for i, seed in enumerate(seeds):
+        if seed is None:
+            continue
+        assert seen[i] == again[i], f"episode {i} is another one the second time"
+        alone = SpatialStaleEnv("L3")
+        want = [alone.reset(seed=seed)[1]["instance_seed"]]
+        want += [alone.reset()[1]["instance_seed"] for _ in seen[i][1:]]
+        assert seen[i] == want
+        alone.close()
+    # A number seeds one generator for all again.
+    a = [many.reset(seed=3)[1]["instance_seed"].tolist() for _ in range(2)]
+    assert a[0] == a[1]
+    many.close()
+
+
+def test_many_look_at_no_action_of_an_ended_episode():
+    many = SpatialStaleVectorEnv(2, "L1", seeds=[1734])
+    many.reset(seed=1)
+    ended = np.zeros(2, bool)
+    while not ended.any():
+        *_, terminated, truncated, _ = many.step(np.array([0, 1]))
+        ended = terminated | truncated
+    assert not ended.all()
+    actions = np.where(ended, 9, 0)
+    _, _, _, _, info = many.step(actions)
+    assert info["_instance_seed"].tolist() == ended.tolist()
+    with pytest.raises(ValueError, match="0 LEFT"):
+        many.step(np.full(2, 9))
+    many.close()
+
+
+def test_seeds():
+    """Gymnasium's seeds know no upper end, and lakes have one."""
+    env, many = SpatialStaleEnv("L1"), SpatialStaleVectorEnv(2, "L1")
+    assert env.reset(seed=2**63 + 5)[1]["instance_seed"] == 5
+    assert many.reset(seed=[2**63 + 5, 2**63 - 1])[1]["instance_seed"].tolist() == [5, 2**63 - 1]
+    assert env.reset(seed=np.int64(5))[1]["instance_seed"] == 5
+    many.reset(seed=2**80)
+    for wrong, error, words in (
+        (lambda: env.reset(seed=-1), ValueError, "seed -1: it must not be negative"),
+        (lambda: env.reset(seed=1.7), TypeError, "seed 1.7: it must be an integer"),
+        (lambda: env.reset(options={"instance_seed": 2**63}), ValueError, "below 2..63"),
+        (lambda: many.reset(seed=[1, -1]), ValueError, "seed -1: it must not be negative"),
+        (lambda: many.reset(seed=[1, 1.7]), TypeError, "seed 1.7: it must be an integer"),
+        (lambda: many.reset(seed=1.7), TypeError, "seed 1.7: give an integer, or a list of 2"),
+        (lambda: many.reset(seed=[1]), ValueError, "1 seeds for 2 environments"),
+        (lambda: SpatialStaleEnv("L1", seeds=[1.7]), TypeError, "seed 1.7"),
+        (lambda: SpatialStaleVectorEnv(2, "L1", seeds=[2**63]), ValueError, "below 2..63"),
+        (lambda: env.step(10**30), ValueError, "action 10+: there are 0 LEFT"),
+    ):
+        with pytest.raises(error, match=words):
+            wrong()
+    env.close()
+    many.close()
+
+
+def test_a_refused_reset_changes_nothing():
+    for refused in ({"options": {"size": 3}}, {"seed": -1}, {"seed": "1"}):
+        env = SpatialStaleEnv("L1")
+        env.reset(seed=5)
+        want = [env.reset()[1]["instance_seed"] for _ in range(5)]
+        env.reset(seed=5)
+        with pytest.raises((ValueError, TypeError)):
+            env.reset(**{"seed": 7, **refused})
+        assert [env.reset()[1]["instance_seed"] for _ in range(5)] == want
+        env.close()
+    for make, seed in ((lambda: SpatialStaleEnv("L1"), 5), (lambda: SpatialStaleVectorEnv(3, "L1"), 5), (lambda: SpatialStaleVectorEnv(3, "L1"), [5, 6, 7])):
+        env = make()
+        env.reset(seed=seed)
+        want = [np.array(env.reset()[1]["instance_seed"]).tolist() for _ in range(5)]
+        env.reset(seed=seed)
+        ask = env._session.ask
+
+        def refuse(request):
+            raise ValueError("no such lake")
+
+        for again in (7, None, [7] * 3 if seed != 5 else 8):
+            env._session.ask = refuse
+            with pytest.raises(ValueError, match="no such lake"):
+                env.reset(seed=again)
+            env._session.ask = ask
+        assert [np.array(env.reset()[1]["instance_seed"]).tolist() for _ in range(5)] == want
+        env.close()
+
+
 def test_what_is_held_stays():
     """Observations, parts of them and views keep what they showed."""
     many = SpatialStaleVectorEnv(16, "L3")
@@ -222,10 +330,23 @@ def test_the_program_dies():
     env = SpatialStaleEnv("L1")
     env.reset(seed=1)
     env._session._process.kill()
-    with pytest.raises(RuntimeError, match="ended"):
+    with pytest.raises(RuntimeError, match="ended by signal 9: it said nothing$"):
         for _ in range(3):
             env.step(0)
+    for again in (lambda: env.step(0), env.reset, env.reset):
+        with pytest.raises(RuntimeError, match="ended by signal 9: it said nothing; make the environment anew"):
+            again()
     env.close()
+
+
+def test_another_program(tmp_path):
+    with pytest.raises(RuntimeError, match="echo does not speak the protocol of spatialstale env: it wrote 'env --regime L1"):
+        SpatialStaleEnv("L1", binary="/bin/echo")
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\necho '{\"version\": 3}'\n")
+    other.chmod(0o755)
+    with pytest.raises(RuntimeError, match="does not speak the protocol"):
+        SpatialStaleEnv("L1", binary=other)
 
 
 def test_a_dropped_environment_ends_its_program():

@@ -1,6 +1,7 @@
 """Runs as data frames, against the JSON lines."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -39,6 +40,28 @@ def test_load(run, engine, source):
 def test_some_tables(run):
     frames = spatialstale.load(run / "parquet", tables=["trials"])
     assert frames.steps is None and len(frames.trials) > 0
+
+
+def test_the_run_counts(run, tmp_path):
+    """An export that lies in a run folder may be older than the run."""
+    folder = tmp_path / "run"
+    shutil.copytree(run / "run", folder)
+    frame = spatialstale.load(run / "parquet", engine="polars", tables=["trials"]).trials
+    frame.head(1).write_parquet(folder / "trials.parquet")
+    assert len(spatialstale.load(folder, tables=["trials"]).trials) == len(frame) > 1
+
+
+def test_a_name_that_begins_with_a_dash(run, tmp_path, monkeypatch):
+    shutil.copytree(run / "run", tmp_path / "-run")
+    monkeypatch.chdir(tmp_path)
+    assert len(spatialstale.load("-run", tables=["trials"]).trials) > 0
+
+
+def test_some_files(run, tmp_path):
+    shutil.copy(run / "parquet" / "steps.parquet", tmp_path)
+    assert len(spatialstale.load(tmp_path, tables=["steps"]).steps) > 0
+    with pytest.raises(FileNotFoundError, match=r"holds no instances.parquet; of a run's tables it holds \['steps'\]"):
+        spatialstale.load(tmp_path)
 
 
 def test_mistakes(run, tmp_path):
