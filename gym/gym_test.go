@@ -244,3 +244,15 @@ func FuzzServe(f *testing.F) {
 		}
 	})
 }
+
+// An answer in which nothing changed says so as every other: with an empty text,
+// which readers decode, and no null.
+func TestManyAnswersAreTexts(t *testing.T) {
+	lines := converse(t, Options{Regime: instance.L1, Config: instance.Config{Rows: 8, Cols: 8}},
+		`{"reset_many":{"seeds":[1,2]}}`, `{"step_many":{"actions":"AAA=","reset":"","seeds":""}}`)
+	for _, line := range lines[1:] {
+		if strings.Contains(line, "null") || !strings.Contains(line, `"flips":""`) {
+			t.Error(line)
+		}
+	}
+}

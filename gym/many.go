@@ -183,7 +183,7 @@ func (s *session) stepMany(q *stepManyRequest) (*manyAnswer, error) {
 		})
 	}
 	work.Wait()
-	a.Flips = slices.Concat(append(flips, []byte{})...)
+	a.Flips = append(a.Flips, slices.Concat(flips...)...) // never null
 	return a, nil
 }
 
