@@ -35,7 +35,7 @@ func viewOf(t *analysis.Table) *view {
 			if col.Kind == analysis.Label {
 				lifted = append(lifted, heading(col)+" "+value)
 			} else {
-				lifted = append(lifted, value+" "+heading(col))
+				lifted = append(lifted, value+" "+countedAs(value, heading(col)))
 			}
 		default:
 			v.cols = append(v.cols, i)
@@ -43,6 +43,14 @@ func viewOf(t *analysis.Table) *view {
 	}
 	v.lifted = strings.Join(lifted, ", ")
 	return v
+}
+
+// countedAs is a heading behind a count: one seed is no seeds.
+func countedAs(value, heading string) string {
+	if value == "1" {
+		return strings.TrimSuffix(heading, "s")
+	}
+	return heading
 }
 
 // constant reports whether a column can be lifted: it is no result and no
