@@ -210,7 +210,7 @@ var fields = map[string][]string{
 	InstancesName: {"seed", "regime", "rows", "rows_after", "events", "memory"},
 	TrialsName: {"trial", "task", "model", "modality", "regime", "seed", "strategy", "batch", "framing", "episode", "outcome", "reward", "steps",
 		"tp", "fp", "fn", "tn", "unanswered", "precision", "recall", "f1", "death", "fallbacks", "dropped_flips", "rows", "cols", "error"},
-	JudgmentsName: {"trial", "window", "step", "memory_id", "pos", "claim", "truth", "verdict", "score", "confidence", "reason", "repaired", "repairs", "stale_logprob", "valid_logprob"},
+	JudgmentsName: {"trial", "window", "step", "memory_id", "pos", "claim", "truth", "verdict", "score", "confidence", "reason", "repaired", "repairs", "stale_logprob", "valid_logprob", "auditor"},
 	StepsName:     {"trial", "t", "pos", "action", "next", "cell", "fallback", "event", "dropped", "memory", "removed"},
 	CallsName:     {"trial", "slot", "purpose", "model", "prompt_sha256", "reply", "finish", "input_tokens", "output_tokens", "latency_ms", "cached_tokens", "cache_write_tokens", "reasoning_tokens"},
 }

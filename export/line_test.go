@@ -73,6 +73,7 @@ type judgmentLine struct {
 	Repairs    []string   `json:"repairs"`
 	Stale      *float64   `json:"stale_logprob"`
 	Valid      *float64   `json:"valid_logprob"`
+	Auditor    string     `json:"auditor"`
 }
 
 type stepLine struct {
@@ -164,8 +165,12 @@ func TestLinesAgreeWithEncodingJSON(t *testing.T) {
 		check(t, l.step(trial.Key, &s), stepLine{trial.Key, s.T, s.Pos, s.Action, s.Next, s.Cell, s.Fallback, full(s.Event), full(s.Dropped), s.Memory, full(s.Removed)})
 
 		j := record.Judgment{MemoryID: "mem_001", Claim: "SAFE", Truth: rapid.Bool().Draw(t, "truth"), Verdict: record.Stale, Score: number().Draw(t, "score"), Confidence: number().Draw(t, "confidence"), Reason: rapid.String().Draw(t, "reason"), Repairs: texts.Draw(t, "repairs"), StaleLogprob: number().Draw(t, "stale"), ValidLogprob: number().Draw(t, "valid")}
-		w := record.Window{Index: 3, Step: 5}
-		check(t, l.judgment("k", &w, &j), judgmentLine{"k", 3, 5, j.MemoryID, j.Pos, j.Claim, j.Truth, j.Verdict, j.Score, j.Confidence, j.Reason, len(j.Repairs) > 0, full(j.Repairs), j.StaleLogprob, j.ValidLogprob})
+		w := record.Window{Index: 3, Step: 5, Replies: rapid.SampledFrom([][]record.Parsed{nil, {}, {{Slot: "window3/store"}}}).Draw(t, "replies")}
+		auditor := "oracle" // nobody was asked
+		if len(w.Replies) > 0 {
+			auditor = "model"
+		}
+		check(t, l.judgment("k", &w, &j), judgmentLine{"k", 3, 5, j.MemoryID, j.Pos, j.Claim, j.Truth, j.Verdict, j.Score, j.Confidence, j.Reason, len(j.Repairs) > 0, full(j.Repairs), j.StaleLogprob, j.ValidLogprob, auditor})
 
 		k := calls.Draw(t, "call")
 		k.Latency = time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "latency"))

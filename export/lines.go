@@ -80,6 +80,15 @@ func (l *line) trial(t *record.Trial) []byte {
 	return l.end()
 }
 
+// auditorOf says who judged in a window. A model has replied for each of its
+// calls; an oracle is not asked, it knows.
+func auditorOf(w *record.Window) string {
+	if len(w.Replies) == 0 {
+		return "oracle"
+	}
+	return "model"
+}
+
 func (l *line) judgment(trial string, w *record.Window, j *record.Judgment) []byte {
 	l.begin()
 	l.text("trial", trial)
@@ -97,6 +106,7 @@ func (l *line) judgment(trial string, w *record.Window, j *record.Judgment) []by
 	l.texts("repairs", j.Repairs)
 	l.number("stale_logprob", j.StaleLogprob)
 	l.number("valid_logprob", j.ValidLogprob)
+	l.text("auditor", auditorOf(w))
 	return l.end()
 }
 

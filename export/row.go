@@ -133,6 +133,7 @@ type judgmentRow struct {
 	Repairs      []string `parquet:"repairs,list"`
 	StaleLogprob *float64 `parquet:"stale_logprob"`
 	ValidLogprob *float64 `parquet:"valid_logprob"`
+	Auditor      string   `parquet:"auditor,dict"`
 }
 
 func newJudgmentRow(trial string, w *record.Window, j *record.Judgment) judgmentRow {
@@ -141,6 +142,7 @@ func newJudgmentRow(trial string, w *record.Window, j *record.Judgment) judgment
 		Claim: readable(j.Claim), Truth: j.Truth, Verdict: j.Verdict, Score: finite(j.Score), Confidence: finite(j.Confidence),
 		Reason: readable(j.Reason), Repaired: len(j.Repairs) > 0, Repairs: readableAll(j.Repairs),
 		StaleLogprob: finite(j.StaleLogprob), ValidLogprob: finite(j.ValidLogprob),
+		Auditor: auditorOf(w),
 	}
 }
 

@@ -95,6 +95,7 @@ func (r *memoryRun) detection(spec record.Spec) {
 		t.Counts.Add(j.Truth, j.Verdict)
 		w.Judgments = append(w.Judgments, j)
 	}
+	w.Replies = []record.Parsed{{Slot: "window0/batch0", Outcome: "answered", Repairs: []string{"fence", "json-repair"}}, {Slot: "window0/batch1", Outcome: "unparsed"}}
 	t.Windows = []record.Window{w}
 	r.trials = append(r.trials, t)
 	r.call(t.Key, "window0/batch0", "audit", "```json\n{\"judgments\": [{\"memory_id\": \"mem_005\", \"is_stale\": true,}]}\n```", nil, nil)
@@ -128,7 +129,7 @@ func (r *memoryRun) death(spec record.Spec) {
 	spec.Key, spec.Task, spec.Regime, spec.Episode = "9be27a40c3d15f68", record.Navigate, "L3", 1
 	t := &record.Trial{Version: 1, Spec: spec, Outcome: record.Death}
 	for index, step := range []int{0, 5} {
-		w := record.Window{Index: index, Step: step}
+		w := record.Window{Index: index, Step: step, Replies: []record.Parsed{{Slot: fmt.Sprintf("window%d/batch0", index), Outcome: "answered"}}}
 		for _, e := range entries() {
 			j := record.Judgment{MemoryID: e.ID, Pos: e.Pos, Claim: e.Claim, Verdict: record.Valid, Confidence: ptr(0.9), Reason: "The cell is as remembered."}
 			if index == 1 {
