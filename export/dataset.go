@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,14 +45,18 @@ const (
 // is the one that Hugging Face's datasets library expects of an image dataset.
 // docs/datasets.md describes every column.
 //
+// Radius is how far an agent sees, as in observe.State; the texts and pictures
+// are what its prompts would hold.
+//
 // The same instances give the same bytes. It refuses when a file of a dataset
-// is there already (the error wraps fs.ErrExist), and writes all or none.
-func Dataset(instances []record.Instance, dir string) error {
+// is there already (the error wraps fs.ErrExist), and writes all or none; the
+// sequence ends after its first error.
+func Dataset(instances iter.Seq2[record.Instance, error], radius int, dir string) error {
 	out, err := newOutput(dir, CardName, SumsName, InstancesName, ParquetName(InstancesName), ObservationsDir+"/", ObservationsParquet, EntriesName, ParquetName(EntriesName))
 	if err != nil {
 		return err
 	}
-	if err := writeDataset(instances, out); err != nil {
+	if err := writeDataset(instances, radius, out); err != nil {
 		out.abandon()
 		return explain(dir, err)
 	}
@@ -58,7 +65,8 @@ func Dataset(instances []record.Instance, dir string) error {
 
 // ReadDataset returns the instances of a dataset, after it has compared every
 // file with the dataset's checksums. Its error says which file was changed, is
-// missing or does not belong.
+// missing or does not belong: the folders of the files that are listed hold
+// nothing else, but for what is hidden, such as a .gitattributes.
 func ReadDataset(dir string) ([]record.Instance, error) {
 	if err := verifySums(dir); err != nil {
 		return nil, err
@@ -91,13 +99,18 @@ func verifySums(dir string) error {
 		return err
 	}
 	listed := map[string]bool{SumsName: true}
-	for i, line := range strings.Split(strings.TrimSuffix(string(list), "\n"), "\n") {
-		want, name, ok := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
+	n := 0
+	for line := range strings.Lines(string(list)) {
+		if n++; strings.TrimSpace(line) == "" {
+			continue
+		}
+		want, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		name = strings.TrimLeft(name, " *") // " NAME" or "*NAME", as sha256sum writes it
 		want = strings.ToLower(want)
 		if !ok || len(want) != 2*sha256.Size || !filepath.IsLocal(name) {
-			return fmt.Errorf("%s: line %d is no checksum and file", filepath.Join(dir, SumsName), i+1)
+			return fmt.Errorf("%s: line %d is no checksum and file", filepath.Join(dir, SumsName), n)
 		}
+		name = path.Clean(name) // "./NAME", as find writes it
 		sum, err := sumOf(filepath.Join(dir, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %s is missing; the dataset is not whole", dir, name)
@@ -111,6 +124,30 @@ func verifySums(dir string) error {
 	}
 	if !listed[InstancesName] {
 		return fmt.Errorf("%s: %s does not list %s", dir, SumsName, InstancesName)
+	}
+	return refuseAdded(dir, listed)
+}
+
+// refuseAdded returns an error for a file or a folder that is not among those
+// that are listed and not hidden.
+func refuseAdded(dir string, listed map[string]bool) error {
+	folders := map[string]bool{}
+	for name := range listed {
+		for up := path.Dir(name); !folders[up]; up = path.Dir(up) {
+			folders[up] = true
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(folder)))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := path.Join(folder, e.Name())
+			if !listed[name] && !folders[name] && !strings.HasPrefix(e.Name(), ".") {
+				return fmt.Errorf("%s: %s does not belong to the dataset: %s does not list it; list it there, or move it elsewhere", dir, name, SumsName)
+			}
+		}
 	}
 	return nil
 }
@@ -154,9 +191,10 @@ type pictureRow struct {
 }
 
 // observationFeatures tells Hugging Face's datasets library that the column
-// image holds pictures. It must then be told of every other column as well.
+// image holds pictures, which have palettes: without a mode it would hand out
+// their indices. It must then be told of every other column as well.
 const observationFeatures = `{"info": {"features": {
-  "image": {"_type": "Image"},
+  "image": {"mode": "RGB", "_type": "Image"},
   "seed": {"dtype": "int64", "_type": "Value"},
   "regime": {"dtype": "string", "_type": "Value"},
   "window": {"dtype": "int32", "_type": "Value"},
@@ -212,8 +250,9 @@ type labelledEntryRow struct {
 
 // A datasetWriter writes the tables of a dataset side by side.
 type datasetWriter struct {
-	out  *output
-	line line
+	out    *output
+	line   line
+	radius int
 
 	instances    *parquetTable[instanceRow]
 	observations *parquetTable[observationRow]
@@ -222,15 +261,20 @@ type datasetWriter struct {
 	card         card
 }
 
-func writeDataset(instances []record.Instance, out *output) error {
+func writeDataset(instances iter.Seq2[record.Instance, error], radius int, out *output) error {
 	w := &datasetWriter{
 		out:          out,
+		radius:       radius,
+		card:         card{Radius: radius},
 		instances:    newParquetTable[instanceRow](out, ParquetName(InstancesName)),
 		observations: newParquetTable[observationRow](out, ObservationsParquet, parquet.KeyValueMetadata("huggingface", observationFeatures)),
 		entries:      newParquetTable[labelledEntryRow](out, ParquetName(EntriesName)),
 	}
-	for i := range instances {
-		if err := w.instance(&instances[i]); err != nil {
+	for in, err := range instances {
+		if err == nil {
+			err = w.instance(&in)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -332,7 +376,7 @@ func windowsOf(in *record.Instance) ([]datasetWindow, error) {
 }
 
 func (w *datasetWriter) window(in *record.Instance, index int, win *datasetWindow) error {
-	state := observe.State{Grid: win.grid, Agent: win.grid.Start()}
+	state := observe.State{Grid: win.grid, Agent: win.grid.Start(), Radius: w.radius}
 	png, err := observe.EncodePNG(observe.Render(&state, nil))
 	if err != nil {
 		return err
@@ -398,6 +442,7 @@ var cardTemplate = template.Must(template.New("card").Parse(cardText))
 type card struct {
 	Seeds, Regimes, Sizes              []string
 	Instances, Windows, Entries, Stale int
+	Radius                             int // how far an agent sees; 0 when all of the lake
 }
 
 func (c *card) count(in *record.Instance, windows []datasetWindow) {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,12 +11,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spatialstale/spatialstale/lake"
+	"github.com/spatialstale/spatialstale/observe"
 )
 
 func written(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "lakes")
-	if err := Dataset(newSample().instances, dir); err != nil {
+	if err := Dataset(sequence(newSample().instances, nil), 0, dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -48,7 +52,7 @@ func TestDatasetRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if err := Dataset(all, again); err != nil {
+	if err := Dataset(sequence(all, nil), 0, again); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(tree(t, dir), tree(t, again)); d != "" {
@@ -67,6 +71,103 @@ func TestDatasetRoundTrip(t *testing.T) {
 	}
 }
 
+func added(name string) func(dir string) error {
+	return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o666) }
+}
+
+// relist rewrites the list of checksums line by line.
+func relist(dir string, change func(line string) string) error {
+	path := filepath.Join(dir, SumsName)
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(list)) {
+		b.WriteString(change(line))
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o666)
+}
+
+// What other programs leave in a folder, and other ways to write the same list,
+// make no other dataset.
+func TestDatasetTakesTheHarmless(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"hidden files": func(dir string) error {
+			return errors.Join(added(".DS_Store")(dir), added(".gitattributes")(dir), added("observations/.DS_Store")(dir),
+				os.Mkdir(filepath.Join(dir, ".git"), 0o777), added(".git/HEAD")(dir))
+		},
+		"names from find": func(dir string) error {
+			return relist(dir, func(line string) string { return strings.Replace(line, "  ", "  ./", 1) })
+		},
+		"blank lines": func(dir string) error {
+			return relist(dir, func(line string) string { return "\n" + line + " \r\n" })
+		},
+		"CRLF": func(dir string) error {
+			return relist(dir, func(line string) string { return strings.TrimSuffix(line, "\n") + "\r\n" })
+		},
+	} {
+		dir := written(t)
+		if err := change(dir); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := ReadDataset(dir); err != nil || len(all) != 2 {
+			t.Errorf("%s: %d instances, %v", name, len(all), err)
+		}
+	}
+}
+
+// An agent that does not see all of the lake is shown what it sees, in words and
+// in the picture; the truth stands beside it.
+func TestDatasetOfNearViews(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lakes")
+	if err := Dataset(sequence(newSample().instances, nil), 2, dir); err != nil {
+		t.Fatal(err)
+	}
+	grid, err := lake.Parse(afterL1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := observe.State{Grid: grid, Radius: 2}
+	files := tree(t, dir)
+	first, _, _ := strings.Cut(files["observations/metadata.jsonl"], "\n")
+	var o observationLine
+	if err := json.Unmarshal([]byte(first), &o); err != nil {
+		t.Fatal(err)
+	}
+	if want := state.Listing() + state.Where(); o.Text != want || !strings.Contains(want, "?") {
+		t.Errorf("the text is %s, want %s", o.Text, want)
+	}
+	if d := cmp.Diff(afterL1, o.Rows); d != "" {
+		t.Error(d)
+	}
+	picture, err := observe.EncodePNG(observe.Render(&state, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files["observations/"+o.FileName] != string(picture) {
+		t.Error("the picture is another one")
+	}
+	if !strings.Contains(files[CardName], "within 2 moves") {
+		t.Error("the card says nothing of the view")
+	}
+}
+
+// An error on the way, such as an interrupt, leaves nothing behind.
+func TestDatasetLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	stop := errors.New("interrupted")
+	if err := Dataset(sequence(newSample().instances, stop), 0, filepath.Join(dir, "lakes")); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	if left := tree(t, dir); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v are left, %v", entries, err)
+	}
+}
+
 // A changed, missing or foreign file is named, and nothing is read.
 func TestDatasetRefusesChanges(t *testing.T) {
 	for words, spoil := range map[string]func(dir string) error{
@@ -82,6 +183,9 @@ func TestDatasetRefusesChanges(t *testing.T) {
 			path := filepath.Join(dir, CardName)
 			return errors.Join(os.Remove(path), os.Mkdir(path, 0o777))
 		},
+		"extra.txt does not belong":             added("extra.txt"),
+		"observations/evil.png does not belong": added("observations/evil.png"),
+		"more does not belong":                  func(dir string) error { return os.Mkdir(filepath.Join(dir, "more"), 0o777) },
 		"line 1 is no checksum": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, SumsName), []byte(strings.Repeat("0", 64)+"  ../secret\n"), 0o666)
 		},
@@ -114,7 +218,7 @@ func TestDatasetNeverOverwrites(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, CardName), []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := Dataset(newSample().instances, dir); !errors.Is(err, fs.ErrExist) {
+	if err := Dataset(sequence(newSample().instances, nil), 0, dir); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
 	if d := cmp.Diff(map[string]string{CardName: "mine"}, tree(t, dir)); d != "" {

@@ -111,10 +111,10 @@ type setter func(r *fileReader, s *Study, n ast.Node)
 var settings = map[string]setter{
 	"name":            func(r *fileReader, s *Study, n ast.Node) { s.Name = r.text(n) },
 	"models":          func(r *fileReader, s *Study, n ast.Node) { s.Models = r.texts(n) },
-	"seeds":           func(r *fileReader, s *Study, n ast.Node) { s.Seeds = r.seeds(n) },
-	"sizes":           func(r *fileReader, s *Study, n ast.Node) { s.Sizes = list(r, n, (*fileReader).size) },
+	"seeds":           (*fileReader).seeds,
+	"sizes":           func(r *fileReader, s *Study, n ast.Node) { s.AskSizes(list(r, n, (*fileReader).size)) },
 	"hole_fraction":   func(r *fileReader, s *Study, n ast.Node) { s.HoleFraction = r.number(n) },
-	"regimes":         func(r *fileReader, s *Study, n ast.Node) { s.Regimes = list(r, n, (*fileReader).regime) },
+	"regimes":         func(r *fileReader, s *Study, n ast.Node) { s.AskRegimes(list(r, n, (*fileReader).regime)) },
 	"framings":        func(r *fileReader, s *Study, n ast.Node) { s.Framings = list(r, n, oneOf(Framings)) },
 	"tasks":           (*fileReader).tasks,
 	"temperature":     func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.Temperature = &v },
@@ -367,20 +367,20 @@ func oneOf(allowed []string) func(*fileReader, ast.Node) string {
 }
 
 // seeds reads a number, the first so many of the study's seeds, or a list.
-func (r *fileReader) seeds(n ast.Node) []int {
+func (r *fileReader) seeds(s *Study, n ast.Node) {
 	if _, isList := n.(*ast.SequenceNode); isList {
-		return list(r, n, (*fileReader).integer)
+		s.AskSeeds(list(r, n, (*fileReader).integer))
+		return
 	}
 	before := len(r.errs)
 	count := r.integer(n)
-	if len(r.errs) > before {
-		return nil
-	}
-	if count < 1 || count > instance.MaxSeeds {
+	switch {
+	case len(r.errs) > before:
+	case count < 1 || count > instance.MaxSeeds:
 		r.fail(n, "%d seeds: a number takes the first 1 to %d of the study's seeds; a list names them", count, instance.MaxSeeds)
-		return nil
+	default:
+		s.AskFirst(count)
 	}
-	return instance.Seeds(count)
 }
 
 func (r *fileReader) size(n ast.Node) Size {

@@ -68,6 +68,7 @@ navigation:
 		},
 		Again: true, ViewRadius: 3, Strict: true,
 		Tests: record.PlannedTests(),
+		Asked: study.Asked{Seeds: true, Sizes: true, Regimes: true},
 	}
 	want.Params.Temperature, want.Params.TopP, want.Params.MaxTokens = &temperature, &topP, &maxTokens
 	if !reflect.DeepEqual(s, want) {

@@ -28,6 +28,79 @@ type given struct {
 	sum      string // of its record; empty when its seed gives the same
 }
 
+// Asked says what of a study's seeds, sizes and regimes was asked for by name,
+// in its file, by a setting or a flag, or because it is what a preset is for.
+// The rest stands only until the study is given instances (TakeAsked).
+type Asked struct {
+	First                 int // so many seeds, whichever come first; 0 when no number was named
+	Seeds, Sizes, Regimes bool
+}
+
+// AskFirst makes the study run on the first n of its seeds.
+func (s *Study) AskFirst(n int) {
+	s.Seeds, s.Asked.First, s.Asked.Seeds = instance.Seeds(n), n, false
+}
+
+// AskSeeds makes the study run on these seeds.
+func (s *Study) AskSeeds(seeds []int) { s.Seeds, s.Asked.First, s.Asked.Seeds = seeds, 0, true }
+
+// AskSizes makes the study run at these sizes.
+func (s *Study) AskSizes(sizes []Size) { s.Sizes, s.Asked.Sizes = sizes, true }
+
+// AskRegimes makes the study run under these regimes.
+func (s *Study) AskRegimes(regimes []instance.Regime) { s.Regimes, s.Asked.Regimes = regimes, true }
+
+// TakeAsked is Take of those of the instances that the study asks for. Its
+// error says what it asks for and none of them is.
+func (s *Study) TakeAsked(all []record.Instance) error {
+	var some []record.Instance
+	var seeds []int
+	var sizes []Size
+	var regimes []instance.Regime
+	for _, in := range all {
+		var size Size // an instance without rows is refused by Take
+		if len(in.Rows) > 0 {
+			size = Size{len(in.Rows), len(in.Rows[0])}
+		}
+		regime := instance.Regime(in.Regime)
+		if s.Asked.Seeds && !slices.Contains(s.Seeds, in.Seed) || s.Asked.Regimes && !slices.Contains(s.Regimes, regime) ||
+			s.Asked.Sizes && len(in.Rows) > 0 && !slices.Contains(s.Sizes, size) {
+			continue
+		}
+		if s.Asked.First > 0 && len(seeds) == s.Asked.First && !slices.Contains(seeds, in.Seed) {
+			continue
+		}
+		some, seeds, sizes, regimes = append(some, in), addNew(seeds, in.Seed), addNew(sizes, size), addNew(regimes, regime)
+	}
+	switch {
+	case len(some) == 0:
+		return errors.New("it has no instance of the seeds, regimes and sizes that were asked for")
+	case len(seeds) < s.Asked.First:
+		return fmt.Errorf("%d seeds were asked for, and it has instances of %d", s.Asked.First, len(seeds))
+	}
+	if err := lacking("of seed", s.Asked.Seeds, s.Seeds, seeds); err != nil {
+		return err
+	}
+	if err := lacking("under", s.Asked.Regimes, s.Regimes, regimes); err != nil {
+		return err
+	}
+	if err := lacking("of size", s.Asked.Sizes, s.Sizes, sizes); err != nil {
+		return err
+	}
+	return s.Take(some)
+}
+
+// lacking returns an error for the first value that was asked for and is not
+// there.
+func lacking[T comparable](what string, asked bool, want, there []T) error {
+	for _, v := range want {
+		if asked && !slices.Contains(there, v) {
+			return fmt.Errorf("it has no instance %s %v, which the study asks for", what, v)
+		}
+	}
+	return nil
+}
+
 // Take makes the study run on these instances in place of those that its seeds
 // give, such as those of a dataset or of a stored run. Seeds, sizes and regimes
 // become theirs: every combination must be among them.

@@ -3,6 +3,7 @@ package study_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -188,5 +189,62 @@ func TestDatasetNotAtHand(t *testing.T) {
 	s.Dataset = true
 	if _, err := s.Instances(); err == nil || !strings.Contains(err.Error(), "instances of its own") {
 		t.Error(err)
+	}
+}
+
+// What a study asks for restricts the instances that it is given, and must be
+// among them; what it only stands at does not.
+func TestTakeAsked(t *testing.T) {
+	drawn := preset(t, "quick") // five seeds, three regimes, one size
+	drawn.Seeds = instance.Seeds(5)
+	all := instancesOf(t, drawn)
+	file := func(text string) func() (*study.Study, error) {
+		return func() (*study.Study, error) { return study.ParseFile("mine.yaml", []byte(text)) }
+	}
+	for name, c := range map[string]struct {
+		study   func() (*study.Study, error)
+		seeds   int
+		regimes string
+		refused string
+	}{
+		"a preset":               {study: func() (*study.Study, error) { return study.Preset("paper") }, seeds: 5, regimes: "[L1 L2 L3]"},
+		"a preset's regimes":     {study: func() (*study.Study, error) { return study.Preset("batch") }, seeds: 5, regimes: "[L1]"},
+		"a base's regimes":       {study: file("base: score\nname: x"), seeds: 5, regimes: "[L1]"},
+		"other regimes":          {study: file("base: score\nregimes: [L3, L1]"), seeds: 5, regimes: "[L1 L3]"},
+		"a number of seeds":      {study: file("seeds: 2"), seeds: 2, regimes: "[L1 L2 L3]"},
+		"seeds by name":          {study: file(fmt.Sprintf("seeds: [%d]\nregimes: L2", drawn.Seeds[3])), seeds: 1, regimes: "[L2]"},
+		"sizes":                  {study: file("sizes: 8"), seeds: 5, regimes: "[L1 L2 L3]"},
+		"a seed that is missing": {study: file(fmt.Sprintf("seeds: [%d, 99]", drawn.Seeds[0])), refused: "no instance of seed 99"},
+		"too many seeds":         {study: file("seeds: 6"), refused: "6 seeds were asked for, and it has instances of 5"},
+		"a size that is missing": {study: func() (*study.Study, error) { return study.Preset("sizes") }, refused: "no instance of size 16x16"},
+		"none":                   {study: file("sizes: 16"), refused: "no instance of the seeds, regimes and sizes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := c.study()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.TakeAsked(copied(t, all))
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("%v, want %q", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(s.Regimes); len(s.Seeds) != c.seeds || got != c.regimes {
+				t.Errorf("it runs on seeds %v under %s", s.Seeds, got)
+			}
+		})
+	}
+	onlyL1 := instancesOf(t, func() *study.Study { s := preset(t, "batch"); s.Seeds = drawn.Seeds; return s }())
+	s, err := study.ParseFile("mine.yaml", []byte("regimes: [L1, L2]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.TakeAsked(onlyL1); err == nil || !strings.Contains(err.Error(), "no instance under L2") {
+		t.Errorf("a regime that is missing: %v", err)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// A preset is a study that ships with the program: the paper's, changed.
+// A preset is a study that ships with the program: the paper's, changed. The
+// regimes and sizes that it is about are asked for; its seeds are a number of
+// draws that any others can stand for.
 type preset struct {
 	name, about string
 	change      func(s *Study)
@@ -30,7 +32,7 @@ var presets = []preset{
 	}},
 	{"batch", "detection with 1, 5, 10 and 20 entries a call, L1 from text (Table 5)", func(s *Study) {
 		s.Navigation = nil
-		s.Regimes = []instance.Regime{instance.L1}
+		s.AskRegimes([]instance.Regime{instance.L1})
 		s.Detection.Modalities = []string{record.Text}
 		s.Detection.Detectors = nil
 		for _, b := range []int{1, 5, 10, 20} {
@@ -41,7 +43,7 @@ var presets = []preset{
 	}},
 	{"score", "detection by a number in [0,1] beside the yes-or-no judgment, L1 from text (Table 4)", func(s *Study) {
 		s.Navigation = nil
-		s.Regimes = []instance.Regime{instance.L1}
+		s.AskRegimes([]instance.Regime{instance.L1})
 		s.Detection.Modalities = []string{record.Text}
 		s.Detection.Detectors = []Strategy{OMCD, Score}
 	}},
@@ -53,7 +55,7 @@ var presets = []preset{
 	}},
 	{"sizes", "lakes of 8x8, 16x16 and 32x32 cells, 10 seeds with 1 episode, from text", func(s *Study) {
 		s.Seeds = instance.Seeds(10)
-		s.Sizes = []Size{{8, 8}, {16, 16}, {32, 32}}
+		s.AskSizes([]Size{{8, 8}, {16, 16}, {32, 32}})
 		s.Detection.Modalities = []string{record.Text}
 		s.Navigation.Episodes = 1
 	}},

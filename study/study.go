@@ -45,6 +45,9 @@ type Study struct {
 	// must hand them over before the study can run.
 	Dataset bool `json:"dataset,omitempty"`
 
+	// Asked says which lakes were asked for by name. It determines no trial.
+	Asked Asked `json:"-"`
+
 	given map[place]*given // by Take
 }
 

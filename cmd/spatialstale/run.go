@@ -36,7 +36,7 @@ func (c *runCmd) Run(e *env) error {
 		defer source.close()
 	}
 	if c.Dataset != "" {
-		if err := takeDataset(s, c.Dataset, &c.studyFlags); err != nil {
+		if err := takeDataset(s, c.Dataset); err != nil {
 			return err
 		}
 	}

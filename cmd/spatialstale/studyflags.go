@@ -66,25 +66,26 @@ func (f *studyFlags) change(s *study.Study) (*study.Study, error) {
 	case f.Seeds != nil && (*f.Seeds < 1 || *f.Seeds > instance.MaxSeeds):
 		return nil, usageError{fmt.Errorf("--seeds %d: there are 1 to %d", *f.Seeds, instance.MaxSeeds)}
 	case f.Seeds != nil:
-		s.Seeds = instance.Seeds(*f.Seeds)
+		s.AskFirst(*f.Seeds)
 	case len(f.Seed) > 0:
-		s.Seeds = f.Seed
+		s.AskSeeds(f.Seed)
 	}
 	if len(f.Regime) > 0 {
-		s.Regimes = nil
+		var regimes []instance.Regime
 		for _, name := range f.Regime {
 			r, err := instance.ParseRegime(name)
 			if err != nil {
 				return nil, usageError{err}
 			}
-			s.Regimes = append(s.Regimes, r)
+			regimes = append(regimes, r)
 		}
+		s.AskRegimes(regimes)
 	}
 	if err := f.chooseTasks(s); err != nil {
 		return nil, usageError{err}
 	}
 	if len(f.Size) > 0 {
-		s.Sizes = f.Size
+		s.AskSizes(f.Size)
 	}
 	if len(f.Framing) > 0 {
 		s.Framings = f.Framing

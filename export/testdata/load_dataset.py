@@ -41,8 +41,14 @@ def main(folder):
     for row, w in zip(observations, want):
         image, name = row.pop("image"), w.pop("file_name")
         with Image.open(folder / "observations" / name) as png:
-            assert image.size == png.size and image.convert("RGB").tobytes() == png.convert("RGB").tobytes(), name
+            assert image.mode == "RGB" and image.size == png.size and image.convert("RGB").tobytes() == png.convert("RGB").tobytes(), name
         assert row == typed(w), (row, w)
+
+    # As arrays they are colours too, and no indices of a palette.
+    arrays = load_dataset(str(folder), split="test").with_format("numpy")
+    for row, w in zip(arrays, lines(folder / "observations" / "metadata.jsonl")):
+        with Image.open(folder / "observations" / w["file_name"]) as png:
+            assert row["image"].shape == (png.height, png.width, 3) and row["image"].tobytes() == png.convert("RGB").tobytes()
 
     for config in ["instances", "entries"]:
         rows = load_dataset(str(folder), config, split="test")
