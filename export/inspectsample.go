@@ -89,7 +89,7 @@ func metadataOf(t *record.Trial) map[string]any {
 		"tp": t.Counts.TP, "fp": t.Counts.FP, "fn": t.Counts.FN, "tn": t.Counts.TN, "unanswered": t.Counts.Unanswered,
 	}
 	if t.Task == record.Navigate {
-		m["steps"], m["fallbacks"], m["dropped_flips"] = len(t.Steps), t.Fallbacks(), t.DroppedFlips()
+		m["steps"], m["fallbacks"], m["dropped_flips"] = t.Moves(), t.Fallbacks(), t.DroppedFlips()
 	}
 	if t.Death != nil {
 		m["death"] = t.Death

@@ -45,11 +45,7 @@ func (l *line) trial(t *record.Trial) []byte {
 	l.integer("episode", t.Episode)
 	l.text("outcome", t.Outcome)
 	l.optionalInteger("reward", t.Reward())
-	if t.Task == record.Navigate {
-		l.integer("steps", len(t.Steps))
-	} else {
-		l.null("steps")
-	}
+	l.optionalInteger("steps", t.Moves())
 	l.integer("tp", t.Counts.TP)
 	l.integer("fp", t.Counts.FP)
 	l.integer("fn", t.Counts.FN)

@@ -98,14 +98,10 @@ func newTrialRow(t *record.Trial) trialRow {
 	row := trialRow{
 		Trial: readable(t.Key), Task: t.Task, Model: readable(t.Model), Modality: t.Modality, Regime: t.Regime, Seed: int64(t.Seed),
 		Strategy: readable(t.Strategy), Batch: int32(t.Batch), Framing: readable(t.Framing), Episode: int32(t.Episode),
-		Outcome: t.Outcome, Reward: small(t.Reward()),
+		Outcome: t.Outcome, Reward: small(t.Reward()), Steps: small(t.Moves()),
 		TP: int32(t.Counts.TP), FP: int32(t.Counts.FP), FN: int32(t.Counts.FN), TN: int32(t.Counts.TN), Unanswered: int32(t.Counts.Unanswered),
 		Precision: t.Counts.Precision(), Recall: t.Counts.Recall(), F1: t.Counts.F1(),
 		Fallbacks: int32(t.Fallbacks()), DroppedFlips: int32(t.DroppedFlips()), Rows: int32(t.Rows), Cols: int32(t.Cols),
-	}
-	if t.Task == record.Navigate {
-		n := len(t.Steps)
-		row.Steps = small(&n)
 	}
 	if d := t.Death; d != nil {
 		row.Death = &deathRow{newPosition(d.Pos), d.MemoryID, d.Cause}

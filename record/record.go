@@ -265,6 +265,16 @@ type Trial struct {
 	Death   *DeathRecord `json:"death,omitempty"`
 }
 
+// Moves returns how many steps the episode had; nil for a detection, and for a
+// failed trial, of which only its calls are known.
+func (t *Trial) Moves() *int {
+	if t.Reward() == nil {
+		return nil
+	}
+	n := len(t.Steps)
+	return &n
+}
+
 // Reward returns the episode's reward, nil for a detection or a failed trial.
 func (t *Trial) Reward() *int {
 	if t.Task != Navigate {
