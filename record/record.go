@@ -266,9 +266,9 @@ type Trial struct {
 }
 
 // Moves returns how many steps the episode had; nil for a detection, and for a
-// failed trial, of which only its calls are known.
+// failed trial of which no step is kept.
 func (t *Trial) Moves() *int {
-	if t.Reward() == nil {
+	if t.Task != Navigate || t.Reward() == nil && len(t.Steps) == 0 {
 		return nil
 	}
 	n := len(t.Steps)
