@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -208,6 +209,30 @@ func TestFieldNamesAreDistinct(t *testing.T) {
 				t.Errorf("%T has %s twice", v, name)
 			}
 			seen[name] = true
+		}
+	}
+}
+
+// Unknown is not none: a failed episode of which nothing is kept has no number
+// of steps.
+func TestMoves(t *testing.T) {
+	two := []Step{{T: 1}, {T: 2}}
+	for _, c := range []struct {
+		trial Trial
+		want  string
+	}{
+		{Trial{Spec: Spec{Task: Navigate}, Outcome: Success, Steps: two}, "2"},
+		{Trial{Spec: Spec{Task: Navigate}, Outcome: Timeout}, "0"},
+		{Trial{Spec: Spec{Task: Navigate}, Outcome: Failed}, "unknown"},
+		{Trial{Spec: Spec{Task: Navigate}, Outcome: Failed, Steps: two}, "2"},
+		{Trial{Spec: Spec{Task: Detect}, Outcome: Done}, "unknown"},
+	} {
+		got := "unknown"
+		if n := c.trial.Moves(); n != nil {
+			got = strconv.Itoa(*n)
+		}
+		if got != c.want {
+			t.Errorf("%s, %s, %d steps kept: %s moves, want %s", c.trial.Task, c.trial.Outcome, len(c.trial.Steps), got, c.want)
 		}
 	}
 }
