@@ -4,6 +4,8 @@ import (
 	"image/color"
 	"math"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -33,30 +35,86 @@ var (
 	white      = gray(255)
 )
 
-// cell draws a cell with its upper left corner at x, y: a letter of the lake,
+// fills are the colours of cells that are not ice.
+var fills = []struct {
+	kind byte
+	fill color.Color
+}{{'H', holeColor}, {'S', startColor}, {'G', goalColor}}
+
+// cell draws one cell with its upper left corner at x, y: a letter of the lake,
 // and whether its entry is stale by thaw (+1) or by freeze (-1).
 func (s *sheet) cell(kind byte, stale int, x, y, side float64) {
-	fill := color.Color(iceColor)
-	switch kind {
-	case 'H':
-		fill = holeColor
-	case 'S':
-		fill = startColor
-	case 'G':
-		fill = goalColor
+	s.lake([]string{string(kind)}, map[record.Pos]int{{}: stale}, x, y, side)
+}
+
+// lake draws cells with the upper left corner of the first at x, y, and the
+// frames of those whose entry is stale by thaw (+1) or by freeze (-1). It draws
+// all that look the same at once, neighbours as one: a lake may have thousands
+// of cells, and a figure several lakes.
+func (s *sheet) lake(rows []string, stale map[record.Pos]int, x, y, side float64) {
+	width, height := float64(len(rows[0]))*side, float64(len(rows))*side
+	s.rect(iceColor, pen{}, x, y, width, height)
+	for _, f := range fills {
+		var path vg.Path
+		for r, row := range rows {
+			for from := 0; from < len(row); from++ {
+				to := from
+				for to < len(row) && row[to] == f.kind {
+					to++
+				}
+				if to > from {
+					s.addRect(&path, x+float64(from)*side, y+float64(r)*side, float64(to-from)*side, side)
+					path.Close()
+					from = to
+				}
+			}
+		}
+		if len(path) > 0 {
+			s.SetColor(f.fill)
+			s.Fill(path)
+		}
 	}
-	s.rect(fill, pen{white, 0.5, nil}, x, y, side, side)
-	if (kind == 'S' || kind == 'G') && side >= 7 {
-		l := lettering{true, min(8, side*0.42)} // in the corner: routes pass through the middle
-		s.write(l, cellInk, x+side*0.08, y+side*0.06+l.size*0.8, left, string(kind))
+	var between [][4]float64
+	for r := range len(rows) + 1 {
+		at := y + float64(r)*side
+		between = append(between, [4]float64{x - 0.25, at, x + width + 0.25, at})
 	}
+	for col := range len(rows[0]) + 1 {
+		at := x + float64(col)*side
+		between = append(between, [4]float64{at, y - 0.25, at, y + height + 0.25})
+	}
+	s.lines(pen{white, 0.5, nil}, between...)
 	inset := max(0.8, side*0.09)
 	w := max(0.8, min(1.6, side*0.09))
-	switch {
-	case stale > 0:
-		s.rect(nil, pen{orange, w, nil}, x+inset, y+inset, side-2*inset, side-2*inset)
-	case stale < 0:
-		s.rect(nil, pen{blue, w, []float64{max(1, side*0.12), max(1, side*0.1)}}, x+inset, y+inset, side-2*inset, side-2*inset)
+	frames := map[int]*vg.Path{+1: {}, -1: {}}
+	for r, row := range rows {
+		for col := range len(row) {
+			cellX, cellY := x+float64(col)*side, y+float64(r)*side
+			if kind := row[col]; (kind == 'S' || kind == 'G') && side >= 7 {
+				l := lettering{true, min(8, side*0.42)} // in the corner: routes pass through the middle
+				s.write(l, cellInk, cellX+side*0.08, cellY+side*0.06+l.size*0.8, left, string(kind))
+			}
+			if path := frames[stale[record.Pos{r, col}]]; path != nil {
+				s.addRect(path, cellX+inset, cellY+inset, side-2*inset, side-2*inset)
+			}
+		}
+	}
+	if path := frames[+1]; len(*path) > 0 {
+		s.take(pen{orange, w, nil})
+		s.Stroke(*path)
+	}
+	if path := frames[-1]; len(*path) > 0 {
+		s.take(pen{blue, w, []float64{max(1, side*0.12), max(1, side*0.1)}})
+		s.Stroke(*path)
+	}
+}
+
+// addRect adds a rectangle to a path, a little more than once around: some
+// canvases leave a notch where a path closes.
+func (s *sheet) addRect(path *vg.Path, x, y, w, h float64) {
+	path.Move(s.at(x, y))
+	for _, corner := range [][2]float64{{x + w, y}, {x + w, y + h}, {x, y + h}, {x, y}, {x + w, y}} {
+		path.Line(s.at(corner[0], corner[1]))
 	}
 }
 
@@ -69,11 +127,7 @@ func (c *scene) draw(s *sheet, x, y, width, _ float64) {
 	for _, p := range c.Freeze {
 		stale[p] = -1
 	}
-	for r, row := range c.Rows {
-		for col := range len(row) {
-			s.cell(row[col], stale[record.Pos{r, col}], x+float64(col)*side, y+float64(r)*side, side)
-		}
-	}
+	s.lake(c.Rows, stale, x, y, side)
 	for i, route := range c.Routes {
 		shift := (float64(i) - float64(len(c.Routes)-1)/2) * min(4.5, side*0.24)
 		c.route(s, &route, x, y, side, shift)
