@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"slices"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -52,9 +53,6 @@ type PageFigure struct {
 	Light, Dark []byte
 }
 
-// replayRoom bounds the bytes of the replays that a page chooses itself.
-const replayBytes = 2_500_000
-
 //go:embed assets/page.html
 var pageHTML string
 
@@ -68,18 +66,29 @@ var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
 // HTML writes a page that stands alone: its styles, its script, its figures and
 // its replays are in it, and a policy in its head forbids it to load anything.
-// It works without the script, except for replays. The same records give the
-// same bytes. Its errors are those of w and of Page.Replay.
+// It works without the script, except for replays. It has no more than 5 MB
+// unless it is told to have all replays: what does not fit is left out, and the
+// page says so. The same records give the same bytes. Its errors are those of w
+// and of Page.Replay.
 func HTML(w io.Writer, p *Page) error {
+	return htmlWithin(w, p, pageBytes)
+}
+
+func htmlWithin(w io.Writer, p *Page, bytes int) error {
+	art, left := newArtwork(p), newLeftOut(p)
+	room, err := left.fit(p, art, bytes)
+	if err != nil {
+		return err
+	}
+	replays, err := gather(p, room)
+	if err != nil {
+		return err
+	}
+	view, err := newPageView(p, art, replays, left)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	replays, err := gather(p)
-	if err != nil {
-		return err
-	}
-	view, err := newPageView(p, replays)
-	if err != nil {
-		return err
-	}
 	if err := pageTemplate.ExecuteTemplate(out, "head", view); err != nil {
 		return err
 	}
@@ -115,9 +124,13 @@ type replaySet struct {
 	fatal   map[string]int // steps to death, of the chosen ones that end so
 }
 
+func newReplaySet(p *Page) *replaySet {
+	return &replaySet{page: p, ready: map[string][]byte{}, titles: map[string]string{}, lakes: map[string][]byte{}, listing: map[string]bool{}, fatal: map[string]int{}}
+}
+
 // gather reads the chosen replays, as many as have room.
-func gather(p *Page) (*replaySet, error) {
-	s := &replaySet{page: p, ready: map[string][]byte{}, titles: map[string]string{}, lakes: map[string][]byte{}, listing: map[string]bool{}, fatal: map[string]int{}}
+func gather(p *Page, room int) (*replaySet, error) {
+	s := newReplaySet(p)
 	if p.Replay == nil {
 		return s, nil
 	}
@@ -128,7 +141,6 @@ func gather(p *Page) (*replaySet, error) {
 			}
 		}
 	}
-	room := replayBytes
 	for _, key := range p.Trials.Chosen() {
 		r, err := p.Replay(key)
 		if err != nil {
@@ -138,11 +150,13 @@ func gather(p *Page) (*replaySet, error) {
 		if err != nil {
 			return nil, err
 		}
-		if room -= len(script) + len(lake); room < 0 && !p.AllReplays {
-			room += len(script) + len(lake)
+		// A block, a link from the list, and a choice: the key is in each of them.
+		size := len(script) + len(lake) + 3*len(url.QueryEscape(key)) + 2*len(replayTitle(r.Trial)) + 300
+		if size > room && !p.AllReplays {
 			s.left++
 			continue
 		}
+		room -= size
 		s.keepLake(r, lake)
 		s.ready[key], s.titles[key] = script, replayTitle(r.Trial)
 		s.chosen = append(s.chosen, key)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -397,29 +398,122 @@ func TestPageGolden(t *testing.T) {
 }
 
 // The cards on top have a line for each model and regime, on an axis that holds
-// every interval, and name the line farthest from zero.
+// every interval, in the plan's order and whatever came out.
 func TestHeadlines(t *testing.T) {
 	v := named()
-	cards := headlines(v.all(t))
+	tables := v.all(t)
+	cards := headlines(tables)
 	if len(cards) != 3 {
 		t.Fatalf("%d cards", len(cards))
 	}
 	for _, c := range cards {
-		lines, farthest := 0, false
+		lines, lossy := 0, false
 		for _, m := range c.Models {
-			for _, l := range m.Lines {
+			whole := true
+			for k, l := range m.Lines {
 				lines++
-				farthest = farthest || c.Most == fmt.Sprintf("%s, %s: %s %s", m.Name, l.Label, strings.TrimRight(l.Value, "*†"), l.Interval)
+				whole = whole && l.Lost == ""
+				if want := []string{"L1", "L2", "L3"}[k]; l.Label != want {
+					t.Errorf("%s: line %d is %q", c.Title, k+1, l.Label)
+				}
 			}
+			if (m.Mean != "") != whole {
+				t.Errorf("%s: the mean of %s is %q, none is lost: %v", c.Title, m.Name, m.Mean, whole)
+			}
+			lossy = lossy || !whole
 		}
-		if lines != len(v.models)*3 || c.Need != "" || !farthest {
-			t.Errorf("%s: %d lines, need %q, most %q", c.Title, lines, c.Need, c.Most)
+		if lines != len(v.models)*3 || c.Need != "" || c.Lossy != lossy || !lossy { // a few trials of this run failed
+			t.Errorf("%s: %d lines, need %q, lossy %v", c.Title, lines, c.Need, c.Lossy)
 		}
 	}
 	for _, c := range headlines(ablation("batch").all(t)) {
 		if c.Need == "" || len(c.Models) > 0 {
 			t.Errorf("%s: a run without it does not say what it needs", c.Title)
 		}
+	}
+}
+
+// handmadeTables are a headline of two planned settings and the contrasts that
+// have their bounds.
+func handmadeTables(rows ...handmadeRow) []analysis.Table {
+	label := func(key string) analysis.Column { return analysis.Column{Key: key, Kind: analysis.Label} }
+	head := analysis.Table{ID: headlineTable, Need: "episodes", Columns: []analysis.Column{
+		{Key: "model", Kind: analysis.Label, Section: true}, label("regime"), label("contrast"), {Key: "asks", Kind: analysis.Label, DataOnly: true}, {Key: "seeds", Kind: analysis.Count},
+		{Key: "success_difference", Kind: analysis.Paired, Decimals: 2, Brief: true}, {Key: "success_interval", Kind: analysis.Interval, Decimals: 2}, {Key: "success_p", Kind: analysis.PValue, Decimals: 3},
+	}}
+	tests := analysis.Table{ID: contrastTable, Columns: []analysis.Column{
+		{Key: "model", Kind: analysis.Label}, label("measure"), label("regime"), label("contrast"),
+		{Key: "difference_least", Kind: analysis.Number}, {Key: "difference_most", Kind: analysis.Number},
+	}}
+	for _, r := range rows {
+		model, regime, contrast := analysis.Cell{Label: "m"}, analysis.Cell{Label: r.regime}, analysis.Cell{Label: "no-filter minus no-memory"}
+		head.Rows = append(head.Rows, []analysis.Cell{
+			model, regime, contrast, {Label: asked[0].asks}, {Count: r.whole, Of: r.planned}, {Value: r.difference}, {Low: r.low, High: r.high}, {},
+		})
+		for _, measure := range []string{"death", "success"} {
+			least, most := r.least, r.most
+			if measure == "death" {
+				least, most = new(-0.01), new(0.01)
+			}
+			tests.Rows = append(tests.Rows, []analysis.Cell{model, {Label: measure}, regime, contrast, {Value: least}, {Value: most}})
+		}
+	}
+	return []analysis.Table{head, tests}
+}
+
+type handmadeRow struct {
+	regime                             string
+	whole, planned                     int
+	difference, low, high, least, most *float64
+}
+
+// A setting that the run plans has its line also when its trials were lost: with
+// the seeds that are whole of those that were planned, and what the lost ones
+// could change. That of success, not of death.
+func TestHeadlinesKeepLostRows(t *testing.T) {
+	cards := headlines(handmadeTables(
+		handmadeRow{"L1", 0, 8, nil, nil, nil, new(-0.92), new(0.58)},
+		handmadeRow{"L2", 1, 8, new(-0.25), new(-0.5), new(0.25), new(-0.965), new(0.935)},
+		handmadeRow{"L3", 8, 8, new(-0.5), new(-0.75), new(-0.25), new(-0.5), new(-0.5)},
+		handmadeRow{"L4", 0, 8, nil, nil, nil, nil, nil},
+	))
+	c := cards[0]
+	if c.Need != "" || !c.Lossy || len(c.Models) != 1 || c.Models[0].Mean != "" || !strings.Contains(c.Shows, "lost trial") {
+		t.Fatalf("%+v", c)
+	}
+	want := []struct{ value, interval, lost string }{
+		{dash, dash, "all pairs lost, 0 of 8 seeds whole; over all 8: −0.92 to +0.58"},
+		{"−0.25", "[−0.50, 0.25]", "1 of 8 seeds whole; over all 8: −0.96 to +0.94"},
+		{"−0.50", "[−0.75, −0.25]", ""},
+		{dash, dash, "all pairs lost, 0 of 8 seeds whole"},
+	}
+	for i, l := range c.Models[0].Lines {
+		if l.Value != want[i].value || l.Interval != want[i].interval || l.Lost != want[i].lost {
+			t.Errorf("line %d: %q %q %q, want %+v", i+1, l.Value, l.Interval, l.Lost, want[i])
+		}
+		if drawn := strings.Contains(string(l.Bar), "whole-span"); drawn != (i < 2) {
+			t.Errorf("line %d: %s", i+1, l.Bar)
+		}
+	}
+	if c.High != "+1" {
+		t.Errorf("the axis ends at %s and not beyond the bounds", c.High)
+	}
+	if audit := cards[1]; audit.Need == "" || len(audit.Models) > 0 {
+		t.Errorf("what the run does not plan: %+v", audit)
+	}
+}
+
+// The mean over a model's lines is that of all of them, by hand.
+func TestHeadlinesMean(t *testing.T) {
+	row := func(regime string, d float64) handmadeRow {
+		return handmadeRow{regime, 8, 8, &d, new(d - 0.1), new(d + 0.1), &d, &d}
+	}
+	c := headlines(handmadeTables(row("L1", -0.2), row("L2", -0.6), row("L3", 0.05)))[0]
+	if got, want := c.Models[0].Mean, "mean of its 3 lines −0.25; they range from −0.60 to +0.05"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := c.Shows, "Every planned setting, in the plan’s order, on 8 seeds."; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -13,8 +13,14 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// listedInstances bounds the hashes of instances that a page lists.
-const listedInstances = 1_000
+// listedInstances bounds the hashes of instances that a page lists, valueRoom
+// the characters of one of a study's values, such as its seeds, and sentRoom
+// those of a prompt as it was sent.
+const (
+	listedInstances = 1_000
+	valueRoom       = 4_000
+	sentRoom        = 1 << 14
+)
 
 // An htmlRun is what a page says of how a run was made.
 type htmlRun struct {
@@ -23,6 +29,7 @@ type htmlRun struct {
 	Models              []htmlModel
 	Prompts             []htmlPrompt
 	Sent                []htmlSent
+	SentLeft            string // why there are none
 	Instances           []setting
 	InstancesLeft       int
 }
@@ -60,6 +67,9 @@ func htmlRunOf(r *PageRun) (htmlRun, error) {
 	var err error
 	if out.Study, err = flatten(m.Study); err != nil {
 		return out, fmt.Errorf("run %s: the study in its manifest: %w", r.Name, err)
+	}
+	for i := range out.Study {
+		out.Study[i].Value = words(out.Study[i].Value, valueRoom)
 	}
 	for i := range m.Models {
 		info := htmlModel{Name: clean(m.Models[i].Name), Control: m.Models[i].Control}
@@ -101,9 +111,9 @@ func htmlSentOf(s *SentPrompt) htmlSent {
 		if p.Kind == record.PartPNG {
 			out.Parts = append(out.Parts, htmlPart{Image: template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(p.Data))})
 		} else if n := len(out.Parts); n > 0 && out.Parts[n-1].Image == "" {
-			out.Parts[n-1].Text += words(string(p.Data), 1<<16)
+			out.Parts[n-1].Text += words(string(p.Data), sentRoom)
 		} else {
-			out.Parts = append(out.Parts, htmlPart{Text: words(string(p.Data), 1<<16)})
+			out.Parts = append(out.Parts, htmlPart{Text: words(string(p.Data), sentRoom)})
 		}
 	}
 	return out

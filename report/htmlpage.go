@@ -27,12 +27,16 @@ type pageView struct {
 	Results   []htmlResult
 	Runs      []htmlRun
 	Tasks     []htmlTask
-	Listed    string
-	Rule      string
-	Replays   []htmlReplayGroup
-	Embedded  string
-	First     string // the replay that is open at the beginning
-	Warnings  []string
+	// TrialsLeft says why there are no tasks although there are trials.
+	TrialsLeft string
+	incomplete bool // planned trials have no result
+	Listed     string
+	Rule       string
+	Replays    []htmlReplayGroup
+	Embedded   string
+	First      string // the replay that is open at the beginning
+	Warnings   []string
+	Lossy      bool // some headline has lost trials
 }
 
 // An htmlFact is one of the things that a page's head says; Full is what its
@@ -48,7 +52,8 @@ type htmlResult struct {
 type htmlFigure struct {
 	ID, Title, Place, About string
 	Warnings, Notes         []string
-	Need                    string
+	Need                    string // why there is nothing to show
+	Left                    string // why it is not shown here
 	Controls                bool
 	Light                   template.URL
 	Dark                    template.Srcset
@@ -61,9 +66,12 @@ type htmlReplayGroup struct {
 
 type htmlReplayChoice struct{ Key, Title string }
 
-func newPageView(p *Page, replays *replaySet) (*pageView, error) {
+func newPageView(p *Page, art *artwork, replays *replaySet, left *leftOut) (*pageView, error) {
 	v := &pageView{CSS: template.CSS(pageCSS), Policy: policy(), Rule: chosenRule}
 	trials := newTrialIndex(p.Trials)
+	if left.trials {
+		trials = newTrialIndex(nil) // nothing leads to lists that are not there
+	}
 	v.controls(p)
 	if err := v.about(p); err != nil {
 		return nil, err
@@ -73,12 +81,22 @@ func newPageView(p *Page, replays *replaySet) (*pageView, error) {
 		if err != nil {
 			return nil, err
 		}
+		if left.sent && len(run.Sent) > 0 {
+			run.Sent = nil
+			run.SentLeft = left.left("Prompts as they were sent are", "This shows one: spatialstale trace "+left.run+" TRIAL --prompt SLOT")
+		}
 		v.Runs = append(v.Runs, run)
 	}
 	v.Headlines = headlines(p.Tables)
-	v.results(p, trials)
+	v.Lossy = slices.ContainsFunc(v.Headlines, func(h htmlHeadline) bool { return h.Lossy })
+	if err := v.results(p, trials, art, left); err != nil {
+		return nil, err
+	}
 	if p.Trials != nil {
-		v.Tasks = trials.tasks(replays, len(p.Runs) > 1)
+		v.Tasks = trials.tasks(replays, len(p.Runs) > 1, left)
+		if left.trials {
+			v.TrialsLeft = left.left("The lists of trials are", "This writes all trials: spatialstale export "+left.run+" --format jsonl --out DIR")
+		}
 		v.replays(p, replays)
 	}
 	return v, nil
@@ -152,6 +170,7 @@ func (v *pageView) about(p *Page) error {
 	trials := thousands(planned) + " trials"
 	switch {
 	case ended < planned || failed > 0:
+		v.incomplete = true
 		v.Warnings = append(v.Warnings, fmt.Sprintf("Incomplete: of %s planned trials, %s have no record and %s failed. They are in no figure.",
 			thousands(planned), thousands(planned-ended), thousands(failed)))
 		trials += ", of which " + thousands(ended-failed) + " finished"
@@ -208,9 +227,18 @@ func counted(n int, what string) string {
 	return thousands(n) + " " + what + "s"
 }
 
+// absent says why a table or a figure has nothing to show. Where trials were
+// lost, it may be for that.
+func (v *pageView) absent(need string) string {
+	if v.incomplete {
+		return "Not in what this run finished. It needs " + clean(need) + "."
+	}
+	return "Not in this run. It needs " + clean(need) + "."
+}
+
 // results puts figures among the tables: before the table that the paper has
 // the same place for, or behind the figure before it.
-func (v *pageView) results(p *Page, trials *trialIndex) {
+func (v *pageView) results(p *Page, trials *trialIndex, art *artwork, left *leftOut) error {
 	before := make([][]*PageFigure, len(p.Tables)+1)
 	place := 0
 	for i := range p.Figures {
@@ -222,11 +250,21 @@ func (v *pageView) results(p *Page, trials *trialIndex) {
 	}
 	for i := range before {
 		for _, f := range before[i] {
-			figure := htmlFigureOf(f)
-			v.Results = append(v.Results, htmlResult{Figure: &figure})
+			figure, err := v.figure(f, art, left)
+			if err != nil {
+				return err
+			}
+			v.Results = append(v.Results, htmlResult{Figure: figure})
 		}
 		if i < len(p.Tables) {
-			table := htmlTableOf(&p.Tables[i], trials)
+			t := &p.Tables[i]
+			table := htmlTableOf(t, trials)
+			switch {
+			case len(t.Rows) == 0:
+				table.Need = v.absent(t.Need)
+			case left.tables[t.ID]:
+				table.Left, table.Bodies = left.file(t.ID), nil
+			}
 			if table.ID == headlineTable && table.Need == "" {
 				v.Headline = &table
 				continue
@@ -234,29 +272,45 @@ func (v *pageView) results(p *Page, trials *trialIndex) {
 			v.Results = append(v.Results, htmlResult{Table: &table})
 		}
 	}
+	return nil
 }
 
-func htmlFigureOf(f *PageFigure) htmlFigure {
-	out := htmlFigure{
+func (v *pageView) figure(f *PageFigure, art *artwork, left *leftOut) (*htmlFigure, error) {
+	out := &htmlFigure{
 		ID: f.ID, Title: clean(f.Title), About: clean(f.About),
 		Warnings: cleaned(f.Warnings), Notes: cleaned(f.Notes), Controls: f.Controls,
 	}
 	if f.Paper != "" {
 		out.Place = "the paper’s " + f.Paper
 	}
-	if f.Light == nil {
-		out.Need = clean(f.Need)
-		return out
+	switch {
+	case f.Light == nil:
+		out.Need = v.absent(f.Need)
+		return out, nil
+	case left.figures[f.ID]:
+		out.Left = left.file(f.ID)
+		return out, nil
 	}
-	out.Light, out.Dark = template.URL(svgURL(f.Light)), template.Srcset(svgURL(f.Dark))
-	return out
+	light, dark := art.drawing(f.ID)
+	if large := len(light) + len(dark); large > figureBytes || left.pictures[f.ID] {
+		smallLight, smallDark, err := art.picture(f.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(smallLight)+len(smallDark) < large {
+			light, dark = smallLight, smallDark
+		}
+	}
+	out.Light, out.Dark = template.URL(light), template.Srcset(dark)
+	return out, nil
 }
 
-func svgURL(svg []byte) string {
-	if svg == nil {
+// dataURL embeds a file, "" for none.
+func dataURL(kind string, data []byte) string {
+	if data == nil {
 		return ""
 	}
-	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
 // replays lists the replays that the page holds.

@@ -13,6 +13,7 @@ type htmlTable struct {
 	ID, Title, Place, About, Lifted string
 	Warnings, Notes                 []string
 	Need                            string // why there are no rows; empty when there are
+	Left                            string // why rows are not shown here
 	Groups                          []htmlHead
 	Heads                           []htmlHead
 	Bodies                          []htmlBody
@@ -59,7 +60,6 @@ func htmlTableOf(t *analysis.Table, trials *trialIndex) htmlTable {
 		Warnings: cleaned(t.Warnings), Notes: cleaned(t.Notes),
 	}
 	if len(t.Rows) == 0 {
-		out.Need = clean(t.Need)
 		return out
 	}
 	section := sectionOf(v)

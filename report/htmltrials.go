@@ -129,7 +129,7 @@ type htmlTrialSet struct {
 }
 
 // tasks lays out all lists of trials.
-func (x *trialIndex) tasks(replays *replaySet, several bool) []htmlTask {
+func (x *trialIndex) tasks(replays *replaySet, several bool, left *leftOut) []htmlTask {
 	var out []htmlTask
 	for _, g := range x.groups {
 		if len(out) == 0 || out[len(out)-1].Task != g.task {
@@ -145,7 +145,12 @@ func (x *trialIndex) tasks(replays *replaySet, several bool) []htmlTask {
 			task.Models = append(task.Models, htmlTrialModel{ID: id, Name: clean(g.model), Control: strings.HasPrefix(g.model, "ref/")})
 		}
 		m := &task.Models[len(task.Models)-1]
-		m.Sets = append(m.Sets, x.set(g, replays, several))
+		set := x.set(g, replays, several)
+		if left.lists[set.ID] {
+			set.Heads, set.Rows = nil, ""
+			set.Unlisted = left.left("The list is", "This writes all trials: spatialstale export "+quoted(g.run)+" --format jsonl --out DIR")
+		}
+		m.Sets = append(m.Sets, set)
 	}
 	return out
 }
