@@ -228,15 +228,15 @@ func (h *htmlHeadline) lines(t *analysis.Table, prefix string, bounds []bound, f
 // lostWords say how many seeds a line rests on, and what the difference over
 // all planned ones could be.
 func lostWords(seeds *analysis.Cell, b *bound, decimals int) string {
-	words := fmt.Sprintf("%d of %d seeds whole", seeds.Count, seeds.Of)
+	words := fmt.Sprintf("%d/%d seeds whole", seeds.Count, seeds.Of)
 	if seeds.Count == 0 {
-		words = fmt.Sprintf("all pairs lost, 0 of %d seeds whole", seeds.Of)
+		words = fmt.Sprintf("all pairs lost (0/%d seeds)", seeds.Of)
 	}
 	if b.least == nil || b.most == nil {
 		return words
 	}
 	end := func(x float64) string { return signed(decimal(x, decimals), x) }
-	return fmt.Sprintf("%s; over all %d: %s to %s", words, seeds.Of, end(*b.least), end(*b.most))
+	return fmt.Sprintf("%s; bounds %s to %s", words, end(*b.least), end(*b.most))
 }
 
 // shownWords say which lines a card has and on how many seeds they rest.
@@ -288,7 +288,10 @@ func (h *htmlHeadline) means(t *analysis.Table, rows []int, seeds, difference in
 		}
 		mean, least, most := sum/float64(len(values)), slices.Min(values), slices.Max(values)
 		number := func(x float64) string { return signed(decimal(x, decimals), x) }
-		m.Mean = fmt.Sprintf("mean of its %d lines %s; they range from %s to %s", len(values), number(mean), number(least), number(most))
+		m.Mean = fmt.Sprintf("mean of %d: %s", len(values), number(mean))
+		if number(least) != number(most) {
+			m.Mean += fmt.Sprintf("; range %s to %s", number(least), number(most))
+		}
 	}
 }
 

@@ -482,10 +482,10 @@ func TestHeadlinesKeepLostRows(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	want := []struct{ value, interval, lost string }{
-		{dash, dash, "all pairs lost, 0 of 8 seeds whole; over all 8: −0.92 to +0.58"},
-		{"−0.25", "[−0.50, 0.25]", "1 of 8 seeds whole; over all 8: −0.96 to +0.94"},
+		{dash, dash, "all pairs lost (0/8 seeds); bounds −0.92 to +0.58"},
+		{"−0.25", "[−0.50, 0.25]", "1/8 seeds whole; bounds −0.96 to +0.94"},
 		{"−0.50", "[−0.75, −0.25]", ""},
-		{dash, dash, "all pairs lost, 0 of 8 seeds whole"},
+		{dash, dash, "all pairs lost (0/8 seeds)"},
 	}
 	for i, l := range c.Models[0].Lines {
 		if l.Value != want[i].value || l.Interval != want[i].interval || l.Lost != want[i].lost {
@@ -509,7 +509,7 @@ func TestHeadlinesMean(t *testing.T) {
 		return handmadeRow{regime, 8, 8, &d, new(d - 0.1), new(d + 0.1), &d, &d}
 	}
 	c := headlines(handmadeTables(row("L1", -0.2), row("L2", -0.6), row("L3", 0.05)))[0]
-	if got, want := c.Models[0].Mean, "mean of its 3 lines −0.25; they range from −0.60 to +0.05"; got != want {
+	if got, want := c.Models[0].Mean, "mean of 3: −0.25; range −0.60 to +0.05"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := c.Shows, "Every planned setting, in the plan’s order, on 8 seeds."; got != want {
