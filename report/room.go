@@ -255,8 +255,9 @@ func picture(f *analysis.Figure, theme figure.Theme) ([]byte, error) {
 	return small.Bytes(), nil
 }
 
-// paletted keeps the colours that most of a drawing has, and takes the nearest
-// of them for the others, which are on the edges of its shapes.
+// paletted keeps of colours that are much alike the most frequent, of these the
+// 256 that most of a drawing has, and takes the nearest of them for the others,
+// which are on the edges of its shapes.
 func paletted(full image.Image) *image.Paletted {
 	bounds := full.Bounds()
 	at := func(x, y int) color.RGBA {
@@ -280,18 +281,29 @@ func paletted(full image.Image) *image.Paletted {
 		}
 		return number(a) - number(b)
 	})
+	// Alike are those whose upper four bits are the same.
+	like := func(c color.RGBA) color.RGBA { return color.RGBA{c.R >> 4, c.G >> 4, c.B >> 4, 0} }
+	alike := map[color.RGBA]int{}
+	for _, c := range colors {
+		alike[like(c)] += counts[c]
+	}
+	var first []color.RGBA // of those alike
+	seen := map[color.RGBA]bool{}
+	for _, c := range colors {
+		if !seen[like(c)] {
+			seen[like(c)] = true
+			first = append(first, c)
+		}
+	}
+	slices.SortStableFunc(first, func(a, b color.RGBA) int { return alike[like(b)] - alike[like(a)] })
 	var palette color.Palette
-	for _, c := range colors[:min(len(colors), 256)] {
+	for _, c := range first[:min(len(first), 256)] {
 		palette = append(palette, c)
 	}
 	out := image.NewPaletted(bounds, palette)
 	nearest := map[color.RGBA]uint8{}
-	for i, c := range colors {
-		if i < len(palette) {
-			nearest[c] = uint8(i)
-		} else {
-			nearest[c] = uint8(palette.Index(c))
-		}
+	for _, c := range colors {
+		nearest[c] = uint8(palette.Index(c))
 	}
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {

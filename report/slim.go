@@ -19,8 +19,11 @@ var (
 // slim writes a drawing in fewer bytes, for a page has room for few: each style
 // once, as a class; lines of one style that follow each other as one path; and
 // coordinates as steps from one to the next, in hundredths of a point. What it
-// does not know stays as it is.
+// does not know stays as it is. Nil gives nil.
 func slim(svg []byte) []byte {
+	if svg == nil {
+		return nil
+	}
 	s := string(svg)
 	classes := map[string]string{}
 	var sheet strings.Builder
