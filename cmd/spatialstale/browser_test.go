@@ -43,4 +43,10 @@ func TestPageInBrowser(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Logf("%s", out)
+
+	// A run of models with long names.
+	run("run", "quick", "--seeds", "1", "--model", "ref/reader", "--model", "ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02", "--out", "named")
+	if out, err := exec.Command(python, filepath.Join("testdata", "browser", "browse.py"), filepath.Join(dir, "named", pageName)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }

@@ -83,7 +83,7 @@ func (s *sheet) lake(rows []string, stale map[record.Pos]int, x, y, side float64
 		at := x + float64(col)*side
 		between = append(between, [4]float64{at, y - 0.25, at, y + height + 0.25})
 	}
-	s.lines(pen{white, 0.5, nil}, between...)
+	s.lines(pen{white, min(0.5, side*0.08), nil}, between...) // finer where cells are small, or the lake would be white
 	inset := max(0.8, side*0.09)
 	w := max(0.8, min(1.6, side*0.09))
 	frames := map[int]*vg.Path{+1: {}, -1: {}}

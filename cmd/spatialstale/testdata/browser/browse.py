@@ -2,6 +2,9 @@
 what the run's records say, and no page wider than a phone.
 
     python browse.py REPORT.html JSONL_DIR [SCREENSHOTS_DIR]
+    python browse.py REPORT.html
+
+Without the records no replay is played.
 """
 
 import json
@@ -83,13 +86,29 @@ def detection(page, trial, judgments):
             page.keyboard.press("ArrowRight") if page.evaluate("document.activeElement.id === 'stage'") else page.get_by_role("button", name="Step forward").click()
 
 
+# Elements whose words come from a run. A model's name has no end, and no place to break.
+NAMED = ".about, .note, .notes li, .need, .warning, .facts dd, .models li, h3, h4, .set > summary .name, .section th, .cards .l, pre, code"
+LONG = "openrouter/" + "averylongname" * 12
+
+
+def too_wide(page, width):
+    """Names what sticks out of the window, outside boxes that scroll by themselves."""
+    return page.evaluate(
+        """width => document.documentElement.scrollWidth <= width ? [] : [...document.querySelectorAll('body *')]
+        .filter(n => !n.closest('.scroll') && n.scrollWidth > width).map(n => n.tagName + '.' + n.className).slice(-3)""",
+        width,
+    )
+
+
 def main(report, folder, pictures):
-    trials, steps, judgments = lines(folder, "trials"), {}, {}
-    for s in lines(folder, "steps"):
-        steps.setdefault(s["trial"], []).append(s)
-    for j in lines(folder, "judgments"):
-        judgments.setdefault(j["trial"], []).append(j)
-    instances = {(i["seed"], i["regime"], len(i["rows"]), len(i["rows"][0])): i for i in lines(folder, "instances")}
+    trials, steps, judgments, instances = [], {}, {}, {}
+    if folder:
+        trials = lines(folder, "trials")
+        for s in lines(folder, "steps"):
+            steps.setdefault(s["trial"], []).append(s)
+        for j in lines(folder, "judgments"):
+            judgments.setdefault(j["trial"], []).append(j)
+        instances = {(i["seed"], i["regime"], len(i["rows"]), len(i["rows"][0])): i for i in lines(folder, "instances")}
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=FLAGS)
         for name, width, height, scheme in [("laptop", 1440, 900, "light"), ("dark", 1440, 900, "dark"), ("phone", 390, 844, "light")]:
@@ -100,11 +119,15 @@ def main(report, folder, pictures):
             page.on("request", lambda r, name=name: check(r.url == report.as_uri() or r.url.startswith("data:"), name, "request:", r.url))
             page.goto(report.as_uri())
             wide = page.evaluate("document.documentElement.scrollWidth")
-            check(wide <= width, name, "is", wide, "pixels wide, not", width)
+            check(wide <= width, name, "is", wide, "pixels wide, not", width, too_wide(page, width))
+            cards = page.evaluate("[...document.querySelectorAll('.card .scroll')].filter(n => n.scrollWidth > n.clientWidth + 1).length")
+            check(cards == 0 or name == "phone", name, "cuts", cards, "of the cards on top")
+            broken = page.evaluate("[...document.images].filter(i => i.loading !== 'lazy' && !(i.complete && i.naturalWidth > 0)).length")
+            check(broken == 0, name, "has", broken, "pictures that are none")
             check(page.evaluate("[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => a.hash.length > 1 && !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length") == 0, name, "has links that lead nowhere")
             ids = page.evaluate("[...document.querySelectorAll('[id]')].map(n => n.id)")
             check(len(ids) == len(set(ids)), name, "has an id twice")
-            if name == "laptop":
+            if name == "laptop" and folder:
                 embedded = page.eval_on_selector_all("#which option", "all => all.map(o => o.value)")
                 check(len(embedded) > 0, "no replay is embedded")
                 played = {"detect": 0, "navigate": 0}
@@ -125,12 +148,15 @@ def main(report, folder, pictures):
                 page.screenshot(path=pictures / f"{name}-replay.png")
                 if name == "laptop":
                     page.pdf(path=pictures / "print.pdf", format="A4")
+            if name == "phone":
+                page.evaluate("([named, long]) => document.querySelectorAll(named).forEach(n => { n.textContent = long })", [NAMED, LONG])
+                check(not too_wide(page, width), name, "is too wide for a long name:", too_wide(page, width))
             context.close()
         browser.close()
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None, pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None)
     for w in wrong[:20]:
         print("wrong:", w)
     sys.exit(1 if wrong else 0)
