@@ -108,14 +108,23 @@ func (c *Collector) mixedModels() []string {
 // Warn adds what tables and figures of results must say beside them.
 func (c *Collector) Warn(text string) { addNew(&c.warnings, text) }
 
-// rehearsals warns of models behind whose server a built-in control answered.
+// Rehearsed returns the built-in controls that answered in a model's name, as a
+// server of rehearse reports them.
+func Rehearsed(m *record.ModelInfo) (controls []string) {
+	for _, name := range m.ServerModels {
+		if strings.HasPrefix(name, controlPrefix) && !m.Control {
+			controls = append(controls, name)
+		}
+	}
+	return controls
+}
+
+// rehearsals warns of models in whose name a built-in control answered.
 func (c *Collector) rehearsals() []string {
 	var warnings []string
 	for i := range c.asked {
-		for _, name := range c.asked[i].ServerModels {
-			if strings.HasPrefix(name, controlPrefix) && !c.asked[i].Control {
-				warnings = append(warnings, fmt.Sprintf("%s is no such model here: the built-in control %s answered in its name. A rehearsal, and no result of a model.", c.asked[i].Name, name))
-			}
+		for _, control := range Rehearsed(&c.asked[i]) {
+			warnings = append(warnings, fmt.Sprintf("%s is no such model here: the built-in control %s answered in its name. A rehearsal, and no result of a model.", c.asked[i].Name, control))
 		}
 	}
 	return warnings

@@ -260,6 +260,13 @@ func TestPageSaysWhatControlsAre(t *testing.T) {
 	if _, notes := parts(v.page(t, quiet)); notes != 0 {
 		t.Errorf("a report on a model says %d times that it is on none", notes)
 	}
+	p := v.page(t, quiet)
+	for i := range p.Runs[0].Manifest.Models {
+		p.Runs[0].Manifest.Models[i].ServerModels = []string{"ref/mixed?tpr=0.7"}
+	}
+	if sections, notes := parts(p); notes != sections {
+		t.Errorf("of %d parts of a rehearsal, %d say that it is one", sections, notes)
+	}
 }
 
 // A row leads to the trials that it is made of, and to no others.

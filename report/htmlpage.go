@@ -111,6 +111,10 @@ func (v *pageView) controls(p *Page) {
 			if m.Control {
 				controls++
 			}
+			if answered := analysis.Rehearsed(&m); len(answered) > 0 {
+				controls++
+				v.Warnings = append(v.Warnings, fmt.Sprintf("A rehearsal: the built-in control %s answered in the name of %s.", clean(strings.Join(answered, ", ")), clean(m.Name)))
+			}
 		}
 	}
 	switch {
@@ -120,7 +124,7 @@ func (v *pageView) controls(p *Page) {
 		v.Ribbon = "Reference agents, no language model"
 		v.Controls = "The agents of this run are controls with known behaviour. The page shows what the numbers mean and that the machinery is right; it says nothing about any language or vision model."
 	default:
-		v.Ribbon = "Models marked “control” are reference agents, no language models"
+		v.Ribbon = "Some models are reference agents (controls), no language models"
 	}
 }
 
@@ -171,8 +175,14 @@ func (v *pageView) about(p *Page) error {
 	switch {
 	case ended < planned || failed > 0:
 		v.incomplete = true
-		v.Warnings = append(v.Warnings, fmt.Sprintf("Incomplete: of %s planned trials, %s have no record and %s failed. They are in no figure.",
-			thousands(planned), thousands(planned-ended), thousands(failed)))
+		var lost []string
+		if n := planned - ended; n > 0 {
+			lost = append(lost, thousands(n)+" have no record")
+		}
+		if failed > 0 {
+			lost = append(lost, thousands(failed)+" failed")
+		}
+		v.Warnings = append(v.Warnings, fmt.Sprintf("Incomplete: of %s planned trials, %s. They are in no figure.", thousands(planned), strings.Join(lost, " and ")))
 		trials += ", of which " + thousands(ended-failed) + " finished"
 	default:
 		trials += ", all finished"
