@@ -51,6 +51,9 @@ func (x *Exchange) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, 
 		reply, err := x.Read(req, answer)
 		if err == nil {
 			markCut(reply, req.Params.MaxTokens)
+			if !req.Params.Logprobs { // some servers send them unasked
+				reply.Booleans = nil
+			}
 			x.Client.hideIn(reply)
 			return reply, nil
 		}

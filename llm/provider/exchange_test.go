@@ -57,12 +57,32 @@ func TestNoSecretInWhatIsSaidOfAnAnswer(t *testing.T) {
 		"twice " + key + key + hex.EncodeToString([]byte(key)) + ", so": "twice [credential][credential][credential], so",
 	} {
 		text = said
-		reply, err := x.Generate(t.Context(), &llm.Request{})
+		reply, err := x.Generate(t.Context(), &llm.Request{Params: llm.Params{Logprobs: true}})
 		if err != nil || reply.Model != "gpt-[credential]" || reply.Finish != "[credential]" || reply.Reasoning != "I was given [credential]" || reply.Text != want {
 			t.Errorf("%+v %v", reply, err)
 		}
 		if kept := len(reply.Booleans) == 1; kept != (said == want) {
 			t.Errorf("%q: places in the text are kept: %v", said, kept)
+		}
+	}
+}
+
+// Would fail if a reply had probabilities that nobody asked for: a server that
+// sends them unasked would make a run with them of one without.
+func TestBooleansOnlyWhereAsked(t *testing.T) {
+	client, stop := serve(t, func(http.ResponseWriter, *http.Request) {}, provider.Settings{})
+	defer stop()
+	x := provider.Exchange{
+		Client: client,
+		Encode: func(*llm.Request) ([]string, []byte) { return nil, []byte("{}") },
+		Read: func(*llm.Request, *provider.Answer) (*llm.Reply, error) {
+			return &llm.Reply{Booleans: []record.Boolean{{At: 1}}}, nil
+		},
+	}
+	for _, asked := range []bool{false, true} {
+		reply, err := x.Generate(t.Context(), &llm.Request{Params: llm.Params{Logprobs: asked}})
+		if err != nil || (len(reply.Booleans) == 1) != asked {
+			t.Errorf("asked %v: %+v %v", asked, reply, err)
 		}
 	}
 }

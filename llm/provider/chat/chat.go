@@ -98,12 +98,8 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, er
 	return x.Generate(ctx, req)
 }
 
-func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
-	reply, err := readAnswer(a)
-	if err == nil && !req.Params.Logprobs {
-		reply.Booleans = nil
-	}
-	return reply, err
+func read(_ *llm.Request, a *provider.Answer) (*llm.Reply, error) {
+	return readAnswer(a)
 }
 
 // refused returns which of the sent parameters a server refuses to take.

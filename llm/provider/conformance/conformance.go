@@ -121,7 +121,7 @@ func Answers(t *testing.T, least int, serve Serve) {
 			}
 			m := serve(t, func(w http.ResponseWriter, _ *http.Request) { play(t, w, ar) })
 			limit := 100
-			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: &limit}})
+			reply, err := m.Generate(t.Context(), &llm.Request{Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: &limit, Logprobs: true}})
 			got := Show(t, reply, err)
 			if *update {
 				ar.Files[2].Data = []byte(got)
