@@ -154,7 +154,7 @@ func finish(word string) llm.Finish {
 	switch word {
 	case "STOP":
 		return llm.FinishStop
-	case "MAX_TOKENS":
+	case "MAX_TOKENS", "CONTINUATION": // the second at a limit of one request's, after which another could go on
 		return llm.FinishLength
 	case "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION", "MODEL_ARMOR", "JAILBREAK",
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
