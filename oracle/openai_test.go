@@ -90,7 +90,7 @@ func TestOpenAIAnswers(t *testing.T) {
 		"usage-cache-write": "we know a router's name for tokens written to the cache",
 	},
 		func(base string) read {
-			return readOurs(openaiOurs(t, chat.Options{}, base).Generate(t.Context(), &llm.Request{Slot: "s", Parts: []llm.Part{llm.Text("x")}}))
+			return readOurs(openaiOurs(t, chat.Options{}, base).Generate(t.Context(), &llm.Request{Slot: "s", Parts: []llm.Part{llm.Text("x")}, Params: llm.Params{Logprobs: true}}))
 		},
 		func(base string, ar *Recorded) (read, bool) {
 			client := openaiTheirs(base)
@@ -130,6 +130,15 @@ func readOpenAI(c *sdk.ChatCompletion, err error) (read, bool) {
 			r.Reasoning = s
 		}
 	}
+	var tokens provider.Tokens
+	for _, l := range c.Choices[0].Logprobs.Content {
+		t := provider.Token{TokenChoice: token(l.Token, l.Bytes, l.Logprob)}
+		for _, other := range l.TopLogprobs {
+			t.Others = append(t.Others, token(other.Token, other.Bytes, other.Logprob))
+		}
+		tokens = append(tokens, t)
+	}
+	r.Booleans = booleans(tokens.Booleans(r.Text))
 	known := (m.JSON.Content.Valid() || m.JSON.Refusal.Valid()) && !failedIn200 && !failedChoice
 	switch r.Finish {
 	case "stop", "length", "content_filter", "tool_calls", "":

@@ -15,6 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/record"
 )
 
 const key = "k-oracle-12345678"
@@ -24,7 +26,7 @@ func ptr[T any](v T) *T { return &v }
 // A sent is what a client sent.
 type sent struct {
 	Method string
-	Path   string
+	Path   string // with the query, where no key belongs
 	Auth   string // the headers that carry the key and the protocol's version
 	Body   any
 }
@@ -40,8 +42,8 @@ func Twins(t *testing.T, answer string, ours, theirs func(base string) error) {
 		requests := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests++
-			got = sent{Method: r.Method, Path: r.URL.Path}
-			for _, name := range []string{"Authorization", "X-Api-Key", "Anthropic-Version", "Content-Type"} {
+			got = sent{Method: r.Method, Path: r.URL.String()}
+			for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Anthropic-Version", "Content-Type"} {
 				got.Auth += name + ": " + r.Header.Get(name) + "\n"
 			}
 			body, err := io.ReadAll(r.Body)
@@ -75,6 +77,7 @@ type read struct {
 	Finish    string
 	Usage     string // the counts that were given, by name
 	Model     string
+	Booleans  string // those of the text with their log-probabilities; empty for none
 	Failure   string // the server's words; empty for a reply
 }
 
@@ -82,16 +85,18 @@ type read struct {
 // and theirs, and compares what they read. Where theirs cannot read an answer at
 // all, or makes of it what it is not, it returns known false: we may read more,
 // and that is for our own tests. Those named in apart are read otherwise by us,
-// for the reason that stands there. It fails when fewer than least are compared.
+// for the reason that stands there. It fails when fewer than least are compared,
+// or one of those set apart is not.
 func Answers(t *testing.T, protocol string, least int, apart map[string]string, ours func(base string) read, theirs func(base string, ar *Recorded) (r read, known bool)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "llm", "provider", protocol, "testdata", "answers", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := 0
+	compared := map[string]bool{}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
 			ar := recorded(t, file)
 			server := httptest.NewServer(ar)
 			defer server.Close()
@@ -99,16 +104,16 @@ func Answers(t *testing.T, protocol string, least int, apart map[string]string, 
 			if !known {
 				t.Skipf("theirs does not know: %+v", want)
 			}
-			compared++
+			compared[name] = true
 			got := ours(server.URL)
-			if why, ok := apart[strings.TrimSuffix(filepath.Base(file), ".txtar")]; ok {
+			if why, ok := apart[name]; ok {
 				if cmp.Equal(want, got) {
 					t.Errorf("ours is the same as theirs, though: %s", why)
 				}
 				return
 			}
 			if want.Failure != "" { // what counts is that it is one, and what a person hears
-				if !strings.Contains(got.Failure, strings.Join(strings.Fields(want.Failure), " ")) {
+				if !heard(got.Failure, want.Failure) {
 					t.Errorf("theirs says %q, ours %q", want.Failure, got.Failure)
 				}
 				return
@@ -118,9 +123,23 @@ func Answers(t *testing.T, protocol string, least int, apart map[string]string, 
 			}
 		})
 	}
-	if compared < least {
-		t.Errorf("%d answers were compared, want %d", compared, least)
+	if len(compared) < least {
+		t.Errorf("%d answers were compared, want %d", len(compared), least)
 	}
+	for name := range apart {
+		if !compared[name] {
+			t.Errorf("%s is set apart, and was not compared", name)
+		}
+	}
+}
+
+// heard reports whether our error says what the server did. Ours is one line,
+// and cuts what is long.
+func heard(ours, said string) bool {
+	said = strings.Join(strings.Fields(said), " ")
+	ours, cut := strings.CutSuffix(ours, "…")
+	_, words, _ := strings.Cut(ours, ": HTTP ")
+	return strings.Contains(ours, said) || cut && words != "" && strings.HasPrefix(said, "HTTP "+words)
 }
 
 // A Recorded is an answer kept as test data. It is an http.Handler.
@@ -171,7 +190,32 @@ func readOurs(reply *llm.Reply, err error) read {
 	u.add("cache write", reply.Usage.CacheWriteTokens)
 	u.add("output", reply.Usage.OutputTokens)
 	u.add("reasoning", reply.Usage.ReasoningTokens)
-	return read{Text: reply.Text, Reasoning: reply.Reasoning, Finish: string(reply.Finish), Usage: strings.Join(u, ", "), Model: reply.Model}
+	return read{Text: reply.Text, Reasoning: reply.Reasoning, Finish: string(reply.Finish), Usage: strings.Join(u, ", "), Model: reply.Model, Booleans: booleans(reply.Booleans)}
+}
+
+// booleans writes the booleans of a reply.
+func booleans(list []record.Boolean) string {
+	if len(list) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// token is a token of a reply, or one that could have stood in its place. Its
+// bytes say more than its text: they may end within a character.
+func token[Number int | int64](text string, bytes []Number, logprob float64) provider.TokenChoice {
+	if len(bytes) > 0 {
+		b := make([]byte, len(bytes))
+		for i, n := range bytes {
+			b[i] = byte(n)
+		}
+		text = string(b)
+	}
+	return provider.TokenChoice{Text: text, Logprob: &logprob}
 }
 
 // A usage lists counts by name.
