@@ -119,6 +119,11 @@ func Rehearsed(m *record.ModelInfo) (controls []string) {
 	return controls
 }
 
+// rehearsed reports whether a control answered in a model's name.
+func (c *Collector) rehearsed(model string) bool {
+	return slices.ContainsFunc(c.asked, func(m record.ModelInfo) bool { return m.Name == model && len(Rehearsed(&m)) > 0 })
+}
+
 // rehearsals warns of models in whose name a built-in control answered.
 func (c *Collector) rehearsals() []string {
 	var warnings []string

@@ -52,6 +52,9 @@ func TestModels(t *testing.T) {
 // so; what the others need names the run's models.
 func TestRehearsals(t *testing.T) {
 	c := planned(t, detection("openai/gpt-4o", "L1", 1, "SVsv"), detection("ref/reader", "L1", 1, "SVsv"))
+	if o := ours(t, c.Published(), "ours", "binary-f1", "GPT-4o"); o.Value == nil {
+		t.Error("nothing stands beside the paper's GPT-4o")
+	}
 	c.AddModel(record.ModelInfo{Name: "openai/gpt-4o", ServerModels: []string{"ref/mixed?tpr=0.7"}})
 	c.AddModel(record.ModelInfo{Name: "ref/reader", Control: true})
 	c.Warn("what concerns all")
@@ -65,6 +68,10 @@ func TestRehearsals(t *testing.T) {
 		case len(table.Warnings) < 2 || !strings.HasPrefix(table.Warnings[0], "openai/gpt-4o is no such model here: the built-in control ref/mixed?tpr=0.7 answered in its name.") || table.Warnings[1] != "what concerns all":
 			t.Errorf("%s warns %q", table.ID, table.Warnings)
 		}
+	}
+	published := c.Published()
+	if o := ours(t, published, "ours", "binary-f1", "GPT-4o"); o.Value != nil {
+		t.Errorf("a rehearsal stands beside the paper's GPT-4o: %v", *o.Value)
 	}
 	for _, f := range c.Figures() {
 		if len(f.Panels) > 0 && f.ID != "figure-2-regimes" && (len(f.Warnings) < 2 || f.Warnings[1] != "what concerns all") {
