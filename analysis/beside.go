@@ -329,7 +329,7 @@ const roundingOnly = 1e-9
 // a published bound; nothing where that cannot be told.
 func (f *figure) verdict(o *ourSide) Cell {
 	d := f.distance(o.value.Value)
-	if d == nil || f.Seed > 0 { // a trace is of another lake
+	if d == nil || f.Seed > 0 || o.ruledOut() { // a trace is of another lake
 		return Cell{}
 	}
 	said := func(yes bool) Cell {

@@ -274,8 +274,8 @@ func lostSeeds(rows []*paired, elsewhere string) []string {
 	if whole == shared {
 		return nil
 	}
-	return []string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown. What the lost trials could change stands %s: the mean difference over all planned seeds if they had all gone against it, or for it.",
-		countOf(shared, "pair"), thousands(shared-whole), cmp.Or(elsewhere, "beside"))}
+	return append([]string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown. What the lost trials could change stands %s: the mean difference over all planned seeds if they had all gone against it, or for it.",
+		countOf(shared, "pair"), thousands(shared-whole), cmp.Or(elsewhere, "beside"))}, ruledOutNotes(rows)...)
 }
 
 // reachNotes say which levels designs of these sizes cannot reach.

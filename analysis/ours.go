@@ -224,8 +224,17 @@ const (
 	notDefined = "undefined on these seeds"
 )
 
+// ruledOut reports whether the value, which is of the whole seeds, lies outside
+// of what all planned seeds can give.
+func (o *ourSide) ruledOut() bool {
+	return o.value.Value != nil && o.least != nil && (*o.value.Value < *o.least-roundingOnly || *o.value.Value > *o.most+roundingOnly)
+}
+
 // explained says why a value is undefined, unless that has been said.
 func (o ourSide) explained() ourSide {
+	if o.ruledOut() && o.note == "" {
+		o.note = "outside of what all planned seeds can give: those without losses are not like the others"
+	}
 	if o.value.Value != nil || o.said != "" || o.note != "" {
 		return o
 	}

@@ -280,6 +280,12 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 	defs = append(defs, lossColumns(rows, func(r *coupleRow) *paired { return &r.paired })...)
 	fill(&t, defs, rows)
 	t.Warnings = incompletePairs(rows)
+	for _, r := range rows {
+		if r.ruledOut() {
+			t.Warnings = append(t.Warnings, ruledOutNotes([]*paired{&r.paired})...)
+			break
+		}
+	}
 	if len(rows) > 0 {
 		all := make([]*paired, len(rows))
 		for i, r := range rows {

@@ -64,6 +64,25 @@ func pairSeeds[T any](p *paired, a, b map[int]*T, read func(*T) seedValue) {
 	}
 }
 
+// ruledOut reports whether the mean difference of the whole seeds lies outside of
+// what all shared seeds can give.
+func (p *paired) ruledOut() bool {
+	b := p.bounds()
+	if b.least == nil || len(p.differences) == 0 {
+		return false
+	}
+	mean := stats.Mean(p.differences)
+	return mean < *b.least-roundingOnly || mean > *b.most+roundingOnly
+}
+
+// ruledOutNotes say what it means that some differences are.
+func ruledOutNotes(rows []*paired) []string {
+	if !slices.ContainsFunc(rows, (*paired).ruledOut) {
+		return nil
+	}
+	return []string{"A difference outside of what the lost trials could make of it is one that all planned seeds cannot give: the seeds without losses are not like the others."}
+}
+
 // bounds are the least and the most that the mean difference over all shared
 // seeds can be; without numbers where nothing is lost.
 func (p *paired) bounds() bound {

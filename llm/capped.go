@@ -75,6 +75,7 @@ func (m *capped) Generate(ctx context.Context, req *Request) (*Reply, error) {
 	}
 	room := m.opts.Room(&req.Params)
 	size := sizeOf(req)
+	tooLarge, words := 0, error(nil) // the last size that was refused, and why
 	for {
 		limit := req.Answer + room
 		if m.opts.Most > 0 {
@@ -87,11 +88,15 @@ func (m *capped) Generate(ctx context.Context, req *Request) (*Reply, error) {
 		with := *req
 		with.Params.MaxTokens = &limit
 		reply, err := m.model.Generate(ctx, &with)
-		if err == nil || room == 0 || !refusesCap(err) {
-			return reply, err
+		switch {
+		case err != nil && room > 0 && refusesCap(err):
+			tooLarge, words = size+limit, err
+			room = less(room)
+			continue
+		case err == nil && tooLarge > 0: // a prompt that is too long by itself says nothing of caps
+			m.learn(tooLarge, room, words)
 		}
-		room = less(room)
-		m.learn(size+limit, room, err)
+		return reply, err
 	}
 }
 

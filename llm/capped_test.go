@@ -101,3 +101,28 @@ func TestCappedLeavesOtherRefusals(t *testing.T) {
 		t.Error(fmt.Errorf("it does not describe itself"))
 	}
 }
+
+// A prompt that is too long whatever its cap teaches nothing of caps: others
+// keep their room, and no change is told.
+func TestCappedLearnsNothingFromALongPrompt(t *testing.T) {
+	var caps []int
+	m := llm.Capped(modelFunc(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+		caps = append(caps, *req.Params.MaxTokens)
+		if len(req.Parts) > 1 {
+			return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "This model's maximum context length is 1024 tokens."}
+		}
+		return &llm.Reply{}, nil
+	}), llm.CapOptions{Thinking: 1024})
+	if err := ask(m, llm.Request{Answer: 100, Parts: []llm.Part{llm.Text("a"), llm.Text("b")}}); llm.KindOf(err) != llm.KindBadRequest {
+		t.Error(err)
+	}
+	if err := ask(m, llm.Request{Answer: 100, Parts: []llm.Part{llm.Text("a")}}); err != nil {
+		t.Error(err)
+	}
+	if want := []int{1124, 612, 100, 1124}; !slices.Equal(caps, want) {
+		t.Errorf("caps %v, want %v", caps, want)
+	}
+	if d, _ := llm.Describe(m); len(d.Changes) != 0 {
+		t.Errorf("a change is told: %+v", d.Changes)
+	}
+}

@@ -203,7 +203,9 @@ func (s *studyOutline) facts(prefix string, r *PageRun) []htmlFact {
 	strategies := func(list []struct{ Name string }) string {
 		var out []string
 		for _, one := range list {
-			out = append(out, analysis.StrategyName(one.Name))
+			if name := analysis.StrategyName(one.Name); !slices.Contains(out, name) { // once, whatever its batches
+				out = append(out, name)
+			}
 		}
 		return strings.Join(out, ", ")
 	}

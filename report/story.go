@@ -300,12 +300,12 @@ func (t *teller) end() string {
 		return fmt.Sprintf("Over all audits: %d found, %d missed, %d flagged wrongly, %d rightly left, %d without an answer; F1 %s.",
 			c.TP, c.FN, c.FP, c.TN, c.Unanswered, number(c.F1()))
 	case record.Success:
-		return fmt.Sprintf("Success: it reached the goal after %d steps.", len(t.Trial.Steps))
+		return fmt.Sprintf("Success: it reached the goal after %s.", counted(len(t.Trial.Steps), "step"))
 	case record.Death:
 		d := t.Trial.Death
-		return fmt.Sprintf("Death after %d steps: it fell into the hole at %v. Cause %s: %s.", len(t.Trial.Steps), at(d.Pos), d.Cause, endings[d.Cause])
+		return fmt.Sprintf("Death after %s: it fell into the hole at %v. Cause %s: %s.", counted(len(t.Trial.Steps), "step"), at(d.Pos), d.Cause, endings[d.Cause])
 	case record.Timeout:
-		return fmt.Sprintf("Timeout: %d steps, and neither goal nor hole.", len(t.Trial.Steps))
+		return fmt.Sprintf("Timeout: %s, and neither goal nor hole.", counted(len(t.Trial.Steps), "step"))
 	}
 	return "The trial failed: " + t.Trial.Error
 }
