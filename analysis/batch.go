@@ -63,8 +63,8 @@ func (c *Collector) Batch() Table {
 	}...)
 	defs = append(defs, c.priceColumns(groups)...)
 	defs = append(defs, []definition[detectionGroup]{
-		paperColumn(groups, "paper_f1", "F1", inPaper, "share", "batch-f1"),
-		paperColumn(groups, "paper_calls", "calls", inPaper, "calls", "batch-calls"),
+		paperColumn(c, groups, "paper_f1", "F1", inPaper, "share", "batch-f1"),
+		paperColumn(c, groups, "paper_calls", "calls", inPaper, "calls", "batch-calls"),
 	}...)
 	calls := &defs[len(defs)-1]
 	calls.Decimals, calls.Priority = 0, 2

@@ -24,7 +24,7 @@ func (c *Collector) Detection() Table {
 		Need:  "detections: spatialstale run --task detect",
 		About: "The model audits every memory entry against the current observation. Recall: the stale entries it finds; precision: its flags that are right; F1: both in one; FPR: the valid entries it flags.",
 	}
-	fill(&t, detectionColumns(groups, short), groups)
+	fill(&t, c.detectionColumns(groups, short), groups)
 	t.Notes = append([]string{noteSD}, undefinedNotes(&t, "–: undefined, which is not zero: precision where nothing was flagged, any score where no run finished.")...)
 	if anyGroup(groups, func(g *detectionGroup) bool { return g.regime == "L3" }) {
 		t.Notes = append(t.Notes, "L3: a seed’s counts are summed over its audits, one after each change, before its scores.")
@@ -81,9 +81,9 @@ func finishedSeeds() []definition[detectionGroup] {
 	)
 }
 
-func detectionColumns(groups []*detectionGroup, short map[string]string) []definition[detectionGroup] {
+func (c *Collector) detectionColumns(groups []*detectionGroup, short map[string]string) []definition[detectionGroup] {
 	allAnswered := !anyGroup(groups, func(g *detectionGroup) bool { return counted(g).Unanswered > 0 })
-	paper := paperColumn(groups, "paper_f1", "paper’s F1", "", "share", "batch-f1")
+	paper := paperColumn(c, groups, "paper_f1", "paper’s F1", "", "share", "batch-f1")
 	paper.Priority = 2
 	defs := append(detectionLabels(groups, short), finishedSeeds()...)
 	return append(defs, []definition[detectionGroup]{

@@ -73,8 +73,8 @@ func (c *Collector) Flags() Table {
 		rate("danger_deadly", "hole", danger, saysDanger, 0),
 	)
 	defs = append(defs,
-		paperColumn(groups, "paper_safe_deadly", "SAFE on a\u00a0hole", inPaper, "share of such entries", "flag-rate-safe-deadly"),
-		paperColumn(groups, "paper_safe_safe", "SAFE on\u00a0safe", inPaper, "share of such entries", "flag-rate-safe-safe"),
+		paperColumn(c, groups, "paper_safe_deadly", "SAFE on a\u00a0hole", inPaper, "share of such entries", "flag-rate-safe-deadly"),
+		paperColumn(c, groups, "paper_safe_safe", "SAFE on\u00a0safe", inPaper, "share of such entries", "flag-rate-safe-safe"),
 	)
 	fill(&t, defs, groups)
 	t.Notes = append(undefinedNotes(&t, "–: undefined, which is not zero: there was no such entry."),
@@ -123,8 +123,8 @@ func (c *Collector) Directions() Table {
 			func(g *detectionGroup) Cell { return thaw(g).cell() }},
 		{Column{Key: "recall_freeze", Heading: "freeze", Group: recall, Unit: "share of stale entries of that direction", Kind: Share, Decimals: 3, Base: true},
 			func(g *detectionGroup) Cell { return freeze(g).cell() }},
-		paperColumn(groups, "paper_recall_thaw", "thaw", inPaper, "share of stale entries of that direction", "recall-thaw"),
-		paperColumn(groups, "paper_recall_freeze", "freeze", inPaper, "share of stale entries of that direction", "recall-freeze"),
+		paperColumn(c, groups, "paper_recall_thaw", "thaw", inPaper, "share of stale entries of that direction", "recall-thaw"),
+		paperColumn(c, groups, "paper_recall_freeze", "freeze", inPaper, "share of stale entries of that direction", "recall-freeze"),
 		{Column{Key: "missed_thaw", Heading: "missed: thaw", Unit: "share of missed stale entries", Kind: Share, Decimals: 3, Base: true},
 			func(g *detectionGroup) Cell {
 				t, f := thaw(g), freeze(g)

@@ -73,6 +73,13 @@ func TestRehearsals(t *testing.T) {
 	if o := ours(t, published, "ours", "binary-f1", "GPT-4o"); o.Value != nil {
 		t.Errorf("a rehearsal stands beside the paper's GPT-4o: %v", *o.Value)
 	}
+	for table, key := range map[*Table]string{new(c.Detection()): "paper_f1", new(c.Batch()): "paper_f1"} {
+		for i := range table.Rows {
+			if p := cellIn(t, *table, i, key); p.Value != nil {
+				t.Errorf("%s puts the paper's %v beside a rehearsal", table.ID, *p.Value)
+			}
+		}
+	}
 	for _, f := range c.Figures() {
 		if len(f.Panels) > 0 && f.ID != "figure-2-regimes" && (len(f.Warnings) < 2 || f.Warnings[1] != "what concerns all") {
 			t.Errorf("%s warns %q", f.ID, f.Warnings)

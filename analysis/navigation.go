@@ -31,7 +31,7 @@ func (c *Collector) Navigation(modality string) Table {
 		t.Title = "Navigation from images: how episodes end"
 		t.Need = "episodes from images: spatialstale run vision"
 	}
-	fill(&t, navigationColumns(groups, short), groups)
+	fill(&t, c.navigationColumns(groups, short), groups)
 	t.Notes = []string{strategyNote(groups), noteSD + " A seed’s episodes are averaged first."}
 	if markBestEnds(&t, groups) {
 		t.Notes = append(t.Notes, noteBest)
@@ -119,7 +119,7 @@ func finishedEpisodes() []definition[episodeGroup] {
 	)
 }
 
-func navigationColumns(groups []*episodeGroup, short map[string]string) []definition[episodeGroup] {
+func (c *Collector) navigationColumns(groups []*episodeGroup, short map[string]string) []definition[episodeGroup] {
 	noneDropped := !anyGroup(groups, func(g *episodeGroup) bool { return total(g.seeds, (*episodeTally).allDropped) > 0 })
 	defs := episodeLabels(groups, short)
 	for i := range defs {
@@ -136,8 +136,8 @@ func navigationColumns(groups []*episodeGroup, short map[string]string) []defini
 		{Column{Key: "success", Heading: "success", Unit: "share of finished episodes", Kind: Rate, Decimals: 3}, rateOf(endSuccess)},
 		{Column{Key: "death", Heading: "death", Unit: "share of finished episodes", Kind: Rate, Decimals: 3}, rateOf(endDeath)},
 		{Column{Key: "timeout", Heading: "timeout", Unit: "share of finished episodes", Kind: Rate, Decimals: 3, Priority: 1}, rateOf(endTimeout)},
-		paperColumn(groups, "paper_success", "success", inPaper, "share of finished episodes", "success"),
-		paperColumn(groups, "paper_death", "death", inPaper, "share of finished episodes", "death"),
+		paperColumn(c, groups, "paper_success", "success", inPaper, "share of finished episodes", "success"),
+		paperColumn(c, groups, "paper_death", "death", inPaper, "share of finished episodes", "death"),
 		{Column{Key: "reward", Heading: "reward", Unit: "reward, -1 to 1", Kind: Mean, Decimals: 3, Brief: true, Priority: 2}, reward},
 		{Column{Key: "fallback", Heading: "fallback", Unit: "share of steps", Kind: Share, Decimals: 3},
 			func(g *episodeGroup) Cell {

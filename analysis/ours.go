@@ -219,7 +219,7 @@ func (e *estimator) as(model, strategy string) *estimator {
 
 // Why there is no value.
 const (
-	noCell     = "the run has no seed in all of its cells"
+	noCell     = "the run plans no seed in all of its cells"
 	noWhole    = "every seed has lost a trial of it"
 	notDefined = "undefined on these seeds"
 )
@@ -227,7 +227,7 @@ const (
 // ruledOut reports whether the value, which is of the whole seeds, lies outside
 // of what all planned seeds can give.
 func (o *ourSide) ruledOut() bool {
-	return o.value.Value != nil && o.least != nil && (*o.value.Value < *o.least-roundingOnly || *o.value.Value > *o.most+roundingOnly)
+	return o.value.Value != nil && o.excludes(*o.value.Value)
 }
 
 // explained says why a value is undefined, unless that has been said.

@@ -280,17 +280,12 @@ func (p *pairing) table(rows []*coupleRow, strategy string) Table {
 	defs = append(defs, lossColumns(rows, func(r *coupleRow) *paired { return &r.paired })...)
 	fill(&t, defs, rows)
 	t.Warnings = incompletePairs(rows)
-	for _, r := range rows {
-		if r.ruledOut() {
-			t.Warnings = append(t.Warnings, ruledOutNotes([]*paired{&r.paired})...)
-			break
-		}
-	}
 	if len(rows) > 0 {
 		all := make([]*paired, len(rows))
 		for i, r := range rows {
 			all[i] = &r.paired
 		}
+		t.Warnings = append(t.Warnings, ruledOutNotes(all)...)
 		t.Notes = testNotes(tests.Bootstrap, "all rows of one model on one measure", tests.Family.Alpha)
 		t.Notes = append(t.Notes, fmt.Sprintf("within ±%g: whether two one-sided tests at %g show that A and B differ by less than that; power: the chance to show it if they do not differ. not shown is no proof of a difference.", tests.Equivalence.Margin, tests.Equivalence.Alpha))
 		t.Notes = append(t.Notes, reachNotes(all, tests.Family.Alpha)...)

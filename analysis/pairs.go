@@ -13,6 +13,11 @@ import (
 // value itself where nothing is lost.
 type bound struct{ least, most *float64 }
 
+// excludes reports whether a value lies outside of the bounds, if there are any.
+func (b bound) excludes(x float64) bool {
+	return b.least != nil && (x < *b.least-roundingOnly || x > *b.most+roundingOnly)
+}
+
 // A seedValue is what one condition gives on one seed.
 type seedValue struct {
 	value *float64 // nil when it is undefined
@@ -67,12 +72,7 @@ func pairSeeds[T any](p *paired, a, b map[int]*T, read func(*T) seedValue) {
 // ruledOut reports whether the mean difference of the whole seeds lies outside of
 // what all shared seeds can give.
 func (p *paired) ruledOut() bool {
-	b := p.bounds()
-	if b.least == nil || len(p.differences) == 0 {
-		return false
-	}
-	mean := stats.Mean(p.differences)
-	return mean < *b.least-roundingOnly || mean > *b.most+roundingOnly
+	return len(p.differences) > 0 && p.bounds().excludes(stats.Mean(p.differences))
 }
 
 // ruledOutNotes say what it means that some differences are.

@@ -84,8 +84,8 @@ func publishedFigure(fits func(*figure) bool) *figure {
 
 // publishedFor returns the paper's exact figure for a row, nil when it has
 // none.
-func publishedFor(measure string, s *setting) *figure {
-	return publishedFigure(func(f *figure) bool { return f.Measure == measure && f.Relation == "" && f.fits(s) })
+func (c *Collector) publishedFor(measure string, s *setting) *figure {
+	return publishedFigure(func(f *figure) bool { return f.Measure == measure && f.Relation == "" && c.fits(f, s) })
 }
 
 // seedName is a trace's seed, as it is named everywhere.
@@ -102,6 +102,10 @@ func (f *figure) isOf(regime string) bool {
 func (f *figure) fits(s *setting) bool {
 	return f.of(s.model) && f.Modality == s.modality && f.isOf(s.regime) && f.with(s)
 }
+
+// fits reports whether a row is the figure's cell, and of the model that its name
+// says: what a control answered stands beside nobody's figure.
+func (c *Collector) fits(f *figure, s *setting) bool { return f.fits(s) && !c.rehearsed(s.model) }
 
 // of reports whether a model of ours is the figure's.
 func (f *figure) of(model string) bool {
@@ -155,8 +159,8 @@ func paperCell(f *figure) Cell {
 const inPaper = "in the paper"
 
 // paperColumn shows the paper's figure beside ours, where any row has one.
-func paperColumn[T any](groups []*group[T], key, heading, above, unit, measure string) definition[group[T]] {
-	figureOf := func(g *group[T]) *figure { return publishedFor(measure, &g.setting) }
+func paperColumn[T any](c *Collector, groups []*group[T], key, heading, above, unit, measure string) definition[group[T]] {
+	figureOf := func(g *group[T]) *figure { return c.publishedFor(measure, &g.setting) }
 	return definition[group[T]]{
 		Column{Key: key, Heading: heading, Group: above, Unit: unit, Kind: Number, Decimals: 3,
 			DataOnly: !anyGroup(groups, func(g *group[T]) bool { return figureOf(g) != nil })},

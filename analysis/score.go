@@ -106,11 +106,11 @@ func (c *Collector) Score() Table {
 	short := c.modelNames()
 	paper := func(r *scoreRow) *figure {
 		if r.threshold == 0 {
-			return publishedFor("binary-f1", &r.setting)
+			return c.publishedFor("binary-f1", &r.setting)
 		}
 		s := r.setting
 		return publishedFigure(func(f *figure) bool {
-			return f.Measure == "score-f1" && f.Threshold == r.threshold && f.fits(&s)
+			return f.Measure == "score-f1" && f.Threshold == r.threshold && c.fits(f, &s)
 		})
 	}
 	defs := []definition[scoreRow]{
@@ -260,7 +260,7 @@ func (c *Collector) Calibration() Table {
 	short := c.modelNames()
 	paper := func(r *binRow) *figure {
 		return publishedFigure(func(f *figure) bool {
-			return f.Measure == "stale-at-score" && binOf(f.Threshold) == r.bin && f.fits(&r.setting)
+			return f.Measure == "stale-at-score" && binOf(f.Threshold) == r.bin && c.fits(f, &r.setting)
 		})
 	}
 	fill(&t, []definition[binRow]{
