@@ -17,6 +17,7 @@ import (
 type Figure struct {
 	ID    string `json:"id"` // stable, fit for a file name, such as "figure-3-detection"
 	Title string `json:"title"`
+	Topic Topic  `json:"topic"`
 	Paper string `json:"paper"` // where the paper has it, such as "Figure 3"; empty when it has none
 	About string `json:"about"` // one or two sentences: what is shown, how to read it
 	// Warnings say what is wrong with the run behind the figure, Notes what is
@@ -83,10 +84,11 @@ const (
 // such as "omcd" or "vision": the same key looks the same in every figure. A
 // key "1", "2", … is a number among the figure's own.
 type Series struct {
-	Key    string  `json:"key"`
-	Name   string  `json:"name"`
-	Mark   Mark    `json:"mark"`
-	Points []Point `json:"points"`
+	Key    string       `json:"key"`
+	Style  record.Style `json:"-"` // how it is drawn; the zero Style stands for that of the key
+	Name   string       `json:"name"`
+	Mark   Mark         `json:"mark"`
+	Points []Point      `json:"points"`
 }
 
 // A Point is one value, or a pair of values. A nil X is undefined, which is
@@ -138,6 +140,7 @@ type Scene struct {
 // A Route is an episode's way over the lake, from S to where it ended.
 type Route struct {
 	Key     string       `json:"key"` // as of a Series: the strategy
+	Style   record.Style `json:"-"`   // how it is drawn; the zero Style stands for that of the key
 	Name    string       `json:"name"`
 	Outcome string       `json:"outcome"`
 	Cells   []record.Pos `json:"cells"` // the agent's positions, one more than its steps

@@ -7,6 +7,7 @@ import "github.com/spatialstale/spatialstale/stats"
 type Table struct {
 	ID    string // stable, fit for a file name, such as "navigation-text"
 	Title string
+	Topic Topic  // under which a page and a list of tables put it
 	Paper string // where the paper (arXiv 2608.04574) has it, such as "Table 3"; empty when it has none
 	About string // one or two sentences: what is asked, how to read the columns
 	// Warnings say what is wrong with the run behind the numbers, Notes what is
@@ -18,6 +19,39 @@ type Table struct {
 	// Columns and the cells of each row stand in the same order.
 	Columns []Column
 	Rows    [][]Cell
+}
+
+// A Topic is a heading that tables and figures are put under.
+type Topic string
+
+// The topics, in the order in which they are shown.
+const (
+	TopicDetection  Topic = "Detection"
+	TopicNavigation Topic = "Navigation"
+	TopicDeaths     Topic = "Deaths and safety"
+	TopicAblations  Topic = "Ablations"
+	TopicReplies    Topic = "Replies and reasons"
+	TopicLakes      Topic = "Lakes and memory"
+	TopicPaper      Topic = "The paper's figures"
+	TopicRun        Topic = "Models, cost and losses"
+)
+
+// Topics lists the topics in order.
+var Topics = []Topic{TopicDetection, TopicNavigation, TopicDeaths, TopicAblations, TopicReplies, TopicLakes, TopicPaper, TopicRun}
+
+// A Summary is what a run comes to, in plain sentences: what a reader sees
+// first, on a terminal and on a page.
+type Summary struct {
+	Title    string    // of the study, or of several
+	Findings []Finding // models before controls, the strongest contrast first
+	Lost     []string  // what failed or is missing, and what that means; empty when nothing is
+}
+
+// A Finding is one sentence with its number and interval.
+type Finding struct {
+	Text    string
+	Control bool   // no model in it is more than a built-in control
+	Table   string // the ID of the table that has the number
 }
 
 // A Kind says what a column's cells hold, and which fields of a Cell are set.
@@ -77,6 +111,7 @@ type Cell struct {
 	Undefined int      // seeds left out because the value does not exist there
 	Count     int
 	Of        int
+	Sides     [2]string  // what A and B of Pairs are, such as "no-memory" and "no-filter"
 	Pairs     []SeedPair // the seeds behind a difference, in ascending order, also those where it is undefined
 	Decimals  int        // for people, where the column's do not fit; 0 stands for the column's, a negative number for none
 
