@@ -37,7 +37,8 @@ var mayImport = map[string][]string{
 	"audit":                    {"llm"},                    // knows nothing of lakes
 	"navigate":                 {"lake", "observe", "memory", "llm"},
 	"gym":                      {"lake", "instance", "memory", "observe", "navigate"},
-	"study":                    {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate"},
+	"study":                    {"lake", "instance", "memory", "observe", "llm", "audit", "navigate"},
+	"run":                      {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate", "study"},
 	"store":                    {},
 	"export":                   {"store", "observe", "lake"},
 	"analysis":                 {"lake", "stats"},

@@ -113,7 +113,7 @@ func (s *Study) Take(all []record.Instance) error {
 		return errors.New("no instances")
 	}
 	taken := map[place]*given{}
-	memories := map[worldKey][]record.MemoryEntry{}
+	memories := map[place][]record.MemoryEntry{} // by seed and size
 	own := false
 	var seeds []int
 	var sizes []Size
@@ -133,8 +133,8 @@ func (s *Study) Take(all []record.Instance) error {
 		if taken[at] != nil {
 			return fmt.Errorf("seed %d has two instances of %v cells under %s", at.seed, at.size, at.regime)
 		}
-		key := worldKey{in.Seed, size}
-		if other, ok := memories[key]; ok && !same(other, rec.Memory) {
+		key := place{seed: in.Seed, size: size}
+		if other, ok := memories[key]; ok && !record.Same(other, rec.Memory) {
 			return fmt.Errorf("seed %d, %v cells: the memory differs between regimes; it is taken before any change", in.Seed, size)
 		}
 		memories[key] = rec.Memory
@@ -164,7 +164,7 @@ func (s *Study) Take(all []record.Instance) error {
 // sumUnlessDrawn identifies an instance, unless it is the one its seed gives.
 func (s *Study) sumUnlessDrawn(rec *record.Instance, at place) (string, error) {
 	drawnBy := Study{HoleFraction: s.HoleFraction, Regimes: []instance.Regime{at.regime}}
-	if w, err := newWorld(&drawnBy, at.seed, at.size); err == nil && same(*rec, w.record(string(at.regime))) {
+	if l, err := drawnBy.Lake(at.seed, at.size); err == nil && record.Same(*rec, l.Record(string(at.regime))) {
 		return "", nil
 	}
 	b, err := json.Marshal(rec)

@@ -39,6 +39,9 @@ func DefaultPrompts() Prompts {
 	return p
 }
 
+// Framing returns the words that introduce the memory under a framing.
+func (p Prompts) Framing(framing string) string { return p[framingFile(framing)] }
+
 func framingFile(framing string) string { return "framing-" + framing + ".txt" }
 
 // ReadPrompts returns the default prompts with those replaced for which dir has

@@ -107,11 +107,11 @@ func NamedStrategy(name string) (Strategy, error) {
 // Detects reports whether a model judges the entries, so that the strategy can
 // serve as a detector.
 func (s Strategy) Detects() bool {
-	return s.Auditor == AuditWholeStore || s.batches()
+	return s.Auditor == AuditWholeStore || s.Batches()
 }
 
-// batches reports whether the model is asked a batch a call.
-func (s Strategy) batches() bool { return s.Auditor == AuditBatched || s.Auditor == AuditScore }
+// Batches reports whether the model is asked a batch a call.
+func (s Strategy) Batches() bool { return s.Auditor == AuditBatched || s.Auditor == AuditScore }
 
 // Audits reports whether anyone judges the entries.
 func (s Strategy) Audits() bool { return s.Auditor != AuditNone }
@@ -126,9 +126,9 @@ func (s Strategy) check() error {
 		return fmt.Errorf("strategy %s: unknown memory %q; there are none and all", s.Name, s.Memory)
 	case s.Memory == MemoryNone && s.Audits():
 		return fmt.Errorf("strategy %s: there is no memory to audit", s.Name)
-	case s.batches() && s.Batch < 1:
+	case s.Batches() && s.Batch < 1:
 		return fmt.Errorf("strategy %s: batch %d; at least one entry a call is needed", s.Name, s.Batch)
-	case !s.batches() && s.Batch != 0:
+	case !s.Batches() && s.Batch != 0:
 		return fmt.Errorf("strategy %s: a batch is for the batched and score auditors only", s.Name)
 	case s.Audits() && s.When != Once && s.When != OnEvent:
 		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)

@@ -1,10 +1,7 @@
-// Package study runs the experiment: it turns a configuration into a plan of
-// trials, runs them with workers, and hands what happened to a recorder (paper,
-// section 4). It is where audit and navigate meet.
-//
-// A configuration is data and a plan is pure: neither asks a model, reads a
-// clock or touches a disk. The package declares the recorder it writes to and
-// does not know how a run is stored, counted or shown.
+// Package study says what an experiment is: a configuration, and the plan of
+// trials that follows from it (paper, section 4). Both are data: no model is
+// asked, no clock read, and nothing is written. Package run does what a plan
+// says.
 package study
 
 import (

@@ -1,76 +1,14 @@
 package study_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/spatialstale/spatialstale/instance"
-	"github.com/spatialstale/spatialstale/lake"
-	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/study"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// kept is a recorder in memory.
-type kept struct {
-	mu     sync.Mutex
-	calls  map[string]*record.Call // by trial and slot
-	trials map[string]*record.Trial
-	fail   error
-
-	past    map[string]*record.Call
-	durable int // calls that were kept as paid for
-}
-
-func newKept() *kept {
-	return &kept{calls: map[string]*record.Call{}, trials: map[string]*record.Trial{}}
-}
-
-func (k *kept) Lookup(_ context.Context, trial, slot string) (*record.Call, error) {
-	return k.past[trial+"/"+slot], nil
-}
-
-func (k *kept) DurableCall(ctx context.Context, c *record.Call) error {
-	k.mu.Lock()
-	k.durable++
-	k.mu.Unlock()
-	return k.Call(ctx, c)
-}
-
-func (k *kept) Call(_ context.Context, c *record.Call) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	key := c.Trial + "/" + c.Slot
-	if k.calls[key] != nil {
-		return fmt.Errorf("call %s was made twice", key)
-	}
-	k.calls[key] = c
-	return k.fail
-}
-
-func (k *kept) Trial(_ context.Context, t *record.Trial) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.trials[t.Key] != nil {
-		return fmt.Errorf("trial %s was made twice", t.Key)
-	}
-	k.trials[t.Key] = t
-	return nil
-}
 
 func preset(t testing.TB, name string) *study.Study {
 	t.Helper()
@@ -79,19 +17,6 @@ func preset(t testing.TB, name string) *study.Study {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func controls(t testing.TB, s *study.Study) map[string]llm.Model {
-	t.Helper()
-	models := map[string]llm.Model{}
-	for _, name := range s.Models {
-		c, err := reference.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		models[name] = c
-	}
-	return models
 }
 
 // TestPlan checks the scale of the paper (SPEC 7) and that keys are unique and
@@ -133,222 +58,6 @@ func TestPlan(t *testing.T) {
 }
 
 const goldenKeys = "69e8dfa46f3231d9 bdcd0795f160c856"
-
-// TestSameAtAnyConcurrency would fail if a result depended on which trials run
-// beside it.
-func TestSameAtAnyConcurrency(t *testing.T) {
-	s := preset(t, "quick")
-	s.Seeds = s.Seeds[:2]
-	var want string
-	for _, n := range []int{1, 16} {
-		k := newKept()
-		sum, err := study.Run(context.Background(), s, study.Options{
-			Models: controls(t, s), Recorder: k, Concurrency: n, Now: func() time.Time { return time.Time{} },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := s.NumTrials(); sum.Finished != n || len(k.trials) != n {
-			t.Fatalf("%d of %d trials finished", sum.Finished, n)
-		}
-		b, err := json.Marshal([]any{k.trials, k.calls})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want == "" {
-			want = string(b)
-		} else if string(b) != want {
-			t.Error("concurrency 16 gives other records than 1")
-		}
-		checkTrials(t, s, k)
-	}
-}
-
-// checkTrials recomputes what the records claim from the instances alone.
-func checkTrials(t *testing.T, s *study.Study, k *kept) {
-	t.Helper()
-	deaths := map[string]int{}
-	for _, tr := range k.trials {
-		in, err := instance.New(tr.Seed, instance.Regime(tr.Regime), instance.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		reader := strings.HasPrefix(tr.Model, "ref/reader")
-		switch tr.Task {
-		case record.Detect:
-			windows := in.Windows()
-			if len(tr.Windows) != len(windows) || tr.Counts.Judged() != 64*len(windows) {
-				t.Errorf("%v: %d windows with %d judgments, want %d", tr.Spec, len(tr.Windows), tr.Counts.Judged(), len(windows))
-			}
-			for i, w := range tr.Windows {
-				if n := len(w.Replies); n != 7 {
-					t.Errorf("%v: %d calls for 64 entries", tr.Spec, n)
-				}
-				for _, j := range w.Judgments {
-					p := lake.Pos{Row: j.Pos[0], Col: j.Pos[1]}
-					if want := in.Original.IsHole(p) != windows[i].Grid.IsHole(p); j.Truth != want {
-						t.Errorf("%v window %d: %s has truth %v", tr.Spec, i, j.MemoryID, j.Truth)
-					}
-				}
-			}
-			if f1 := tr.Counts.F1(); reader && (f1 == nil || *f1 != 1) {
-				t.Errorf("the reader scores %+v on %v", tr.Counts, tr.Spec)
-			}
-		case record.Navigate:
-			if reader && tr.Outcome != record.Success && tr.Regime != "L3" {
-				t.Errorf("the reader ends in %s on %v", tr.Outcome, tr.Spec)
-			}
-			if tr.Outcome == record.Death {
-				deaths[tr.Model[:8]+" "+tr.Strategy]++
-			}
-			checkEpisode(t, in, tr)
-		}
-	}
-	if raw, none := deaths["ref/beli no-filter"], deaths["ref/beli no-memory"]; raw <= none {
-		t.Errorf("the believer dies %d times with raw memory and %d without", raw, none)
-	}
-	if raw, oracle := deaths["ref/beli no-filter"], deaths["ref/beli oracle"]; raw <= oracle {
-		t.Errorf("the believer dies %d times with raw memory and %d with the oracle's", raw, oracle)
-	}
-}
-
-// checkEpisode checks the strategy's side of an episode: which memory each step
-// was shown, and when it was audited.
-func checkEpisode(t *testing.T, in *instance.Instance, tr *record.Trial) {
-	t.Helper()
-	events := 0
-	for i, s := range tr.Steps {
-		if i > 0 && len(s.Event) > 0 {
-			events++
-		}
-	}
-	audits := map[string]int{"no-memory": 0, "no-filter": 0, "self-verify": 1, "omcd": 1 + events, "oracle": 1 + events}[tr.Strategy]
-	if len(tr.Windows) != audits {
-		t.Errorf("%v: %d audits in an episode with %d events", tr.Spec, len(tr.Windows), events)
-	}
-	latest := -1
-	for _, s := range tr.Steps {
-		for latest+1 < len(tr.Windows) && tr.Windows[latest+1].Step <= s.T-1 {
-			latest++
-		}
-		want := map[string]string{"no-memory": "none", "no-filter": "all"}[tr.Strategy]
-		if want == "" {
-			want = "filtered"
-			var removed []string
-			for _, j := range tr.Windows[latest].Judgments {
-				if j.Verdict == record.Stale {
-					removed = append(removed, j.MemoryID)
-				}
-			}
-			if !slices.Equal(removed, s.Removed) {
-				t.Errorf("%v step %d: removed %v, judged stale %v", tr.Spec, s.T, s.Removed, removed)
-			}
-		}
-		if s.Memory != want {
-			t.Errorf("%v step %d: memory %s, want %s", tr.Spec, s.T, s.Memory, want)
-		}
-	}
-	if tr.Strategy == "oracle" {
-		if c := tr.Counts; c.FP+c.FN+c.Unanswered != 0 {
-			t.Errorf("the oracle is wrong: %+v", c)
-		}
-	}
-	if tr.Death != nil && tr.Death.Cause == record.CauseStaleShown {
-		p := lake.Pos{Row: tr.Death.Pos[0], Col: tr.Death.Pos[1]}
-		if in.Original.IsHole(p) {
-			t.Errorf("%v: died at %v of an entry that was true", tr.Spec, p)
-		}
-	}
-}
-
-// TestTruthStaysOut would fail if the structured type of an entry, or the word
-// stale beside an id, reached a prompt.
-func TestTruthStaysOut(t *testing.T) {
-	s := preset(t, "quick")
-	s.Seeds, s.Models = s.Seeds[:1], s.Models[1:2]
-	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for key, c := range k.calls {
-		for _, p := range c.Prompt {
-			if p.Kind != record.PartText {
-				continue
-			}
-			for line := range strings.Lines(string(p.Data)) {
-				if strings.HasPrefix(line, "[mem_") && !entryLine(line) {
-					t.Fatalf("%s: a line of the memory reads %q", key, line)
-				}
-			}
-		}
-	}
-}
-
-func entryLine(line string) bool {
-	for _, words := range []string{"Frozen ice - safe to walk\n", "Hole - dangerous, do not step\n", "Start - safe to stand on\n", "Goal - safe, the place to reach\n"} {
-		if strings.HasSuffix(line, words) {
-			return true
-		}
-	}
-	return false
-}
-
-// flaky fails every third call; the others go to a control.
-type flaky struct {
-	llm.Model
-	mu   sync.Mutex
-	n    int
-	kind llm.Kind
-}
-
-func (f *flaky) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
-	f.mu.Lock()
-	f.n++
-	bad := f.n%3 == 0
-	f.mu.Unlock()
-	if bad {
-		return nil, &llm.Error{Kind: f.kind, Model: "flaky", Slot: req.Slot, Message: "down"}
-	}
-	return f.Model.Generate(ctx, req)
-}
-
-// TestFailures checks that a failed trial sinks no other, and that an error
-// which every call would meet stops the run.
-func TestFailures(t *testing.T) {
-	s := preset(t, "quick")
-	s.Models, s.Seeds = []string{"ref/reader"}, s.Seeds[:1]
-	run := func(kind llm.Kind, fail error) (study.Summary, *kept, error) {
-		k := newKept()
-		k.fail = fail
-		sum, err := study.Run(context.Background(), s, study.Options{
-			Models: map[string]llm.Model{"ref/reader": &flaky{Model: controls(t, s)["ref/reader"], kind: kind}}, Recorder: k, Concurrency: 3,
-		})
-		return sum, k, err
-	}
-	sum, k, err := run(llm.KindServer, nil)
-	if err != nil || sum.Failed == 0 || sum.Failed+sum.Finished != sum.Planned || len(k.trials) != sum.Planned || sum.FirstError == nil {
-		t.Errorf("summary %+v, %d trials recorded, error %v", sum, len(k.trials), err)
-	}
-	for _, tr := range k.trials {
-		if failed := tr.Outcome == record.Failed; failed != strings.Contains(tr.Error, "down") || failed && tr.Reward() != nil {
-			t.Errorf("trial %+v", tr)
-		}
-	}
-	if _, _, err := run(llm.KindAuth, nil); llm.KindOf(err) != llm.KindAuth {
-		t.Errorf("a refused credential: %v", err)
-	}
-	full := errors.New("disk full")
-	if _, _, err := run(llm.KindServer, full); !errors.Is(err, full) {
-		t.Errorf("a full disk: %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	k = newKept()
-	sum, err = study.Run(ctx, s, study.Options{Models: controls(t, s), Recorder: k})
-	if !errors.Is(err, context.Canceled) || len(k.trials) != sum.Finished || sum.Failed != 0 {
-		t.Errorf("stopped at once: %+v, %d trials, %v", sum, len(k.trials), err)
-	}
-}
 
 // TestCheck lists everything that is wrong with a study, not the first thing.
 func TestCheck(t *testing.T) {
@@ -399,22 +108,6 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// TestSizes runs lakes of other sizes and shapes to the end.
-func TestSizes(t *testing.T) {
-	s := preset(t, "quick")
-	s.Seeds, s.Models = s.Seeds[:1], []string{"ref/reader"}
-	s.Sizes = []study.Size{{Rows: 4, Cols: 4}, {Rows: 5, Cols: 9}, {Rows: 33, Cols: 7}}
-	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tr := range k.trials {
-		if f1 := tr.Counts.F1(); tr.Task == record.Detect && (*f1 != 1 || tr.Counts.Judged() != tr.Rows*tr.Cols*len(tr.Windows)) {
-			t.Errorf("%v: %+v", tr.Spec, tr.Counts)
-		}
-	}
-}
-
 func TestPrompts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "prompts")
 	if err := study.DefaultPrompts().Write(dir); err != nil {
@@ -432,30 +125,6 @@ func TestPrompts(t *testing.T) {
 	}
 	if a, b := prompts.Sums(), study.DefaultPrompts().Sums(); a["framing-neutral.txt"] == b["framing-neutral.txt"] || a["audit.txt"] != b["audit.txt"] {
 		t.Errorf("sums %v and %v", a, b)
-	}
-	s := preset(t, "quick")
-	plan := slices.Collect(s.Plan())
-	for _, task := range []string{record.Detect, record.Navigate} {
-		i := slices.IndexFunc(plan, func(p study.Trial) bool { return p.Task == task && p.Strategy == "omcd" })
-		requests, err := s.Requests(&plan[i], prompts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]int{record.Detect: 7, record.Navigate: 8}[task]
-		if len(requests) != want {
-			t.Errorf("%s: %d requests, want %d", task, len(requests), want)
-		}
-		for _, req := range requests {
-			var b strings.Builder
-			for j := range req.Parts {
-				b.WriteString(req.Parts[j].Text())
-			}
-			for _, words := range []string{"NEUTRAL WORDS\n", "Row 0: (0,0)=S", "[mem_0", "Agent at (0,0). Goal at (7,7)."} {
-				if !strings.Contains(b.String(), words) {
-					t.Errorf("%s %s lacks %q:\n%s", task, req.Slot, words, b.String())
-				}
-			}
-		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "adit.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -477,29 +146,5 @@ func TestPrompts(t *testing.T) {
 	}
 	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "it is empty") {
 		t.Errorf("an empty prompt file: %v", err)
-	}
-}
-
-// TestPartialView checks that masks are recorded and that what is out of view is
-// not judged as if it were seen.
-func TestPartialView(t *testing.T) {
-	s := preset(t, "quick")
-	s.Seeds, s.Models, s.ViewRadius = s.Seeds[:1], []string{"ref/reader"}, 2
-	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tr := range k.trials {
-		for _, w := range tr.Windows {
-			if len(w.Visible) != 8 {
-				t.Fatalf("%v: a partial view without a mask", tr.Spec)
-			}
-			for _, j := range w.Judgments {
-				seen := w.Visible[j.Pos[0]][j.Pos[1]] == '1'
-				if tr.Strategy != "oracle" && (j.Verdict == record.Stale) != (j.Truth && seen) {
-					t.Errorf("%v: %+v, seen %v", tr.Spec, j, seen)
-				}
-			}
-		}
 	}
 }

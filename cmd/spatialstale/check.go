@@ -6,6 +6,7 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 	"strings"
 
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -20,11 +21,11 @@ const shownProblems = 20
 
 // Run verifies a run and changes nothing in it.
 func (c *checkCmd) Run(e *env) error {
-	run, err := store.Open(c.Dir)
+	stored, err := store.Open(c.Dir)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
+	defer stored.Close()
 	problems := 0
 	var unsaid error // what could not be written
 	say := func(format string, args ...any) {
@@ -37,38 +38,38 @@ func (c *checkCmd) Run(e *env) error {
 			say("wrong: %s\n", text)
 		}
 	}
-	structure, err := run.Integrity()
+	structure, err := stored.Integrity()
 	if err != nil {
 		return err
 	}
 	for _, text := range structure {
 		found("the database: " + text)
 	}
-	if err := run.Redundancies(found); err != nil {
+	if err := stored.Redundancies(found); err != nil {
 		return err
 	}
-	if orphans, err := run.Orphans(); err != nil {
+	if orphans, err := stored.Orphans(); err != nil {
 		return err
 	} else if orphans > 0 {
 		found(fmt.Sprintf("%d rows belong to no planned trial", orphans))
 	}
 	parts := 0
-	for p, err := range run.Parts() {
+	for p, err := range stored.Parts() {
 		if err == nil {
-			err = study.VerifyPart(&p)
+			err = run.VerifyPart(&p)
 		}
 		if err != nil {
 			found(err.Error())
 		}
 		parts++
 	}
-	v, err := c.compare(e, run, found)
+	v, err := c.compare(e, stored, found)
 	if err != nil {
 		return err
 	}
 	say("%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
 		parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
-	for _, m := range run.Manifest().Models {
+	for _, m := range stored.Manifest().Models {
 		sayModel(say, &m)
 	}
 	switch missing := v.Planned - v.Ended; {
@@ -105,21 +106,21 @@ func sayModel(say func(format string, args ...any), m *record.ModelInfo) {
 }
 
 // compare makes the run's trials again from their replies.
-func (c *checkCmd) compare(e *env, run *store.Run, found func(string)) (study.Verification, error) {
-	manifest := run.Manifest()
-	s, err := runnableStudy(run, c.Dir)
+func (c *checkCmd) compare(e *env, stored *store.Run, found func(string)) (run.Verification, error) {
+	manifest := stored.Manifest()
+	s, err := runnableStudy(stored, c.Dir)
 	if err != nil {
-		return study.Verification{}, err
+		return run.Verification{}, err
 	}
 	prompts := study.DefaultPrompts()
 	if c.Prompts != "" {
 		var err error
 		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
-			return study.Verification{}, err
+			return run.Verification{}, err
 		}
 	}
 	if err := samePrompts(manifest.Prompts, prompts.Sums()); err != nil {
-		return study.Verification{}, errors.Join(fmt.Errorf("%s: its trials cannot be made again", c.Dir), err)
+		return run.Verification{}, errors.Join(fmt.Errorf("%s: its trials cannot be made again", c.Dir), err)
 	}
-	return s.Verify(e.ctx, prompts, run, found)
+	return run.Verify(e.ctx, s, prompts, stored, found)
 }

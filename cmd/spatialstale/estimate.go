@@ -7,20 +7,21 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
 // An estimate is what a study would take of one model: tokens, and dollars
 // where its price is known. Nil is unknown.
 type estimate struct {
-	Model   string       `json:"model"`
-	Control bool         `json:"control,omitempty"` // it costs nothing
-	Trials  int          `json:"trials"`
-	Calls   study.Bounds `json:"calls"`
+	Model   string     `json:"model"`
+	Control bool       `json:"control,omitempty"` // it costs nothing
+	Trials  int        `json:"trials"`
+	Calls   run.Bounds `json:"calls"`
 	// Tokens. Output at the most is the cap on every call.
-	Input  *study.Bounds `json:"input_tokens"`
-	Cached int           `json:"cached_tokens"` // of the input, at the most, that a prompt cache serves
-	Output study.Bounds  `json:"output_tokens"`
+	Input  *run.Bounds `json:"input_tokens"`
+	Cached int         `json:"cached_tokens"` // of the input, at the most, that a prompt cache serves
+	Output run.Bounds  `json:"output_tokens"`
 	// Least is with all that a cache may serve, likely and most without.
 	USD   *dollarBounds `json:"usd"`
 	Price *price.Price  `json:"price"`
@@ -48,8 +49,8 @@ const (
 )
 
 // estimateModel estimates one model's part of a plan.
-func estimateModel(name string, volumes []study.Volume, params llm.Params, prices *price.List, detail string) estimate {
-	e := estimate{Model: name, Control: isControl(name), Input: &study.Bounds{}}
+func estimateModel(name string, volumes []run.Volume, params llm.Params, prices *price.List, detail string) estimate {
+	e := estimate{Model: name, Control: isControl(name), Input: &run.Bounds{}}
 	p, priced := prices.Of(name)
 	if priced && !e.Control {
 		e.Price = p
@@ -63,7 +64,7 @@ func estimateModel(name string, volumes []study.Volume, params llm.Params, price
 			continue
 		}
 		e.Trials += v.Trials
-		add(&e.Calls, study.Bounds{Least: v.Calls.Least, Likely: v.Likely, Most: v.Calls.Most})
+		add(&e.Calls, run.Bounds{Least: v.Calls.Least, Likely: v.Likely, Most: v.Calls.Most})
 		add(e.Input, v.Text)
 		e.Input.Most += v.Schema
 		picture := llm.Tokens{}
@@ -71,7 +72,7 @@ func estimateModel(name string, volumes []study.Volume, params llm.Params, price
 		case v.Pictures.Most == 0:
 		case priced && p.Images != nil:
 			picture = p.Images.Of(v.Width, v.Height, detail)
-			add(e.Input, study.Bounds{Least: v.Pictures.Least * picture.Low, Likely: v.Pictures.Likely * picture.Middle(), Most: v.Pictures.Most * picture.High})
+			add(e.Input, run.Bounds{Least: v.Pictures.Least * picture.Low, Likely: v.Pictures.Likely * picture.Middle(), Most: v.Pictures.Most * picture.High})
 		default:
 			blind = true
 		}
@@ -86,7 +87,7 @@ func estimateModel(name string, volumes []study.Volume, params llm.Params, price
 				}
 			}
 		}
-		add(&e.Output, study.Bounds{
+		add(&e.Output, run.Bounds{
 			Least:  v.Verdicts.Least*bareVerdict + v.Actions.Least*bareAction,
 			Likely: v.Verdicts.Likely*usualVerdict + v.Actions.Likely*usualAction + (v.Likely-v.Actions.Likely)*usualEnvelope,
 			Most:   mostOutput(v, params, room),
@@ -132,7 +133,7 @@ func (e *estimate) note(format string, args ...any) {
 }
 
 // mostOutput is the cap on all calls of a group together.
-func mostOutput(v *study.Volume, params llm.Params, room llm.CapOptions) int {
+func mostOutput(v *run.Volume, params llm.Params, room llm.CapOptions) int {
 	if params.MaxTokens != nil {
 		return v.Calls.Most * *params.MaxTokens
 	}
@@ -143,14 +144,14 @@ func mostOutput(v *study.Volume, params llm.Params, room llm.CapOptions) int {
 	return n
 }
 
-func add(to *study.Bounds, b study.Bounds) {
+func add(to *run.Bounds, b run.Bounds) {
 	to.Least += b.Least
 	to.Likely += b.Likely
 	to.Most += b.Most
 }
 
 // estimates estimates each model's part of a study.
-func estimates(s *study.Study, volumes []study.Volume, prices *price.List, detail string) []estimate {
+func estimates(s *study.Study, volumes []run.Volume, prices *price.List, detail string) []estimate {
 	var out []estimate
 	for _, name := range s.Models {
 		out = append(out, estimateModel(name, volumes, s.Params, prices, detail))
@@ -159,7 +160,7 @@ func estimates(s *study.Study, volumes []study.Volume, prices *price.List, detai
 }
 
 // spread writes what is likely, and in brackets the least and the most.
-func spread(b *study.Bounds) string {
+func spread(b *run.Bounds) string {
 	if b == nil {
 		return "unknown"
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -180,7 +181,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 		}
 	}()
 	controls, wired := x.flags.concurrency()
-	sum, runErr := study.Run(x.env.ctx, x.study, study.Options{
+	sum, runErr := run.Trials(x.env.ctx, x.study, run.Workers{
 		Models:      x.models,
 		Paid:        x.paid(),
 		Recorder:    t,
@@ -192,7 +193,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 
 		PaidConcurrency: wired,
 		MaxErrors:       x.asking.MaxErrors,
-		GaveUp: func(g study.GivenUp) {
+		GaveUp: func(g run.GivenUp) {
 			t.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
 		},
 	})
@@ -204,7 +205,7 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 	}
 	broke := errors.Is(runErr, llm.ErrBudget)
 	why := runErr
-	stopped := errors.Is(runErr, study.ErrStopped) || errors.Is(runErr, context.Canceled) || broke
+	stopped := errors.Is(runErr, run.ErrStopped) || errors.Is(runErr, context.Canceled) || broke
 	done := sum.Before + sum.Finished + sum.Failed
 	if runErr == nil || stopped {
 		runErr = errors.Join(closeErr)
@@ -309,7 +310,7 @@ func (x *execution) failed(n, planned int) error {
 }
 
 // gaveUp is the error of a run that has given up at least one of its models.
-func (x *execution) gaveUp(sum study.Summary, done int) error {
+func (x *execution) gaveUp(sum run.Summary, done int) error {
 	var lines []string
 	for _, g := range sum.GivenUp {
 		lines = append(lines, fmt.Sprintf("%s was given up after %d failed trials in a row; the last: %v", g.Model, g.Failed, g.Err))

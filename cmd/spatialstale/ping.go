@@ -10,6 +10,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -45,7 +46,7 @@ func pingTrial(model, modality string) (*llm.Request, error) {
 	s.Detection = nil
 	s.Navigation = &study.Navigation{Modalities: []string{modality}, Strategies: []study.Strategy{noMemory}, Episodes: 1}
 	for t := range s.Plan() {
-		requests, err := s.Requests(&t, study.DefaultPrompts())
+		requests, err := run.Requests(s, &t, study.DefaultPrompts())
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -56,7 +57,7 @@ func (c *planCmd) Run(e *env) error {
 			return err
 		}
 	}
-	calls, err := s.Volumes(prompts)
+	calls, err := run.Volumes(s, prompts)
 	if err != nil {
 		return err
 	}
@@ -66,25 +67,25 @@ func (c *planCmd) Run(e *env) error {
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(struct {
-			Study  *study.Study   `json:"study"`
-			Calls  []study.Volume `json:"calls"`
-			Prices string         `json:"prices"` // the list's date
-			Models []estimate     `json:"models"`
+			Study  *study.Study `json:"study"`
+			Calls  []run.Volume `json:"calls"`
+			Prices string       `json:"prices"` // the list's date
+			Models []estimate   `json:"models"`
 		}{s, calls, prices.Date, models})
 	}
 	type line struct{ task, model string }
 	var order []line
-	sums := map[line]*study.Calls{}
-	var total study.Calls
+	sums := map[line]*run.Calls{}
+	var total run.Calls
 	for i := range calls {
 		l := line{calls[i].Task, calls[i].Model}
 		sum := sums[l]
 		if sum == nil {
-			sum = &study.Calls{}
+			sum = &run.Calls{}
 			sums[l] = sum
 			order = append(order, l)
 		}
-		for _, to := range []*study.Calls{sum, &total} {
+		for _, to := range []*run.Calls{sum, &total} {
 			to.Trials += calls[i].Trials
 			to.Least += calls[i].Calls.Least
 			to.Most += calls[i].Calls.Most
@@ -93,7 +94,7 @@ func (c *planCmd) Run(e *env) error {
 	fmt.Fprintf(e.stdout, "Study %s: %s, %s, %s\n\n", s.Name, count(len(s.Models), "model"), count(len(s.Seeds), "seed"), count(len(s.Regimes), "regime"))
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "task\ttrials\tcalls\t  model\n")
-	row := func(task string, c *study.Calls, model string) {
+	row := func(task string, c *run.Calls, model string) {
 		calls := fmt.Sprint(c.Least)
 		if c.Most != c.Least {
 			calls = fmt.Sprintf("%d to %d", c.Least, c.Most)

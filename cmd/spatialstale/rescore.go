@@ -6,15 +6,16 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
 
 // rescore reads the stored replies of a run's own trials again. Prompts that are not those
 // of the run are refused, because a reply is found by what was asked.
-func rescore(e *env, run *store.Run, dir, promptsDir string, own func(key string) bool, into *analysis.Rescoring) error {
-	manifest := run.Manifest()
-	s, err := runnableStudy(run, dir)
+func rescore(e *env, stored *store.Run, dir, promptsDir string, own func(key string) bool, into *analysis.Rescoring) error {
+	manifest := stored.Manifest()
+	s, err := runnableStudy(stored, dir)
 	if err != nil {
 		return err
 	}
@@ -27,12 +28,12 @@ func rescore(e *env, run *store.Run, dir, promptsDir string, own func(key string
 	if err := samePrompts(manifest.Prompts, prompts.Sums()); err != nil {
 		return errors.Join(fmt.Errorf("%s: its replies cannot be scored again", dir), err)
 	}
-	err = s.Rescore(e.ctx, prompts, run, func(r study.Rescored) error {
+	err = run.Rescore(e.ctx, s, prompts, stored, func(r run.Rescored) error {
 		if !own(r.Stored.Key) {
 			return nil
 		}
 		if r.Stored.Task == record.Detect {
-			return into.AddDetection(r.Stored, r.Now, study.Strict(r.Now))
+			return into.AddDetection(r.Stored, r.Now, run.Strict(r.Now))
 		}
 		return into.AddEpisode(&r.Stored.Spec, r.Steps, r.Otherwise)
 	})

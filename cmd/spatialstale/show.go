@@ -15,6 +15,7 @@ import (
 	"github.com/spatialstale/spatialstale/memory"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -273,7 +274,7 @@ func (c *showCmd) showPrompts(w io.Writer, regime instance.Regime) error {
 	}
 	var requests []*llm.Request
 	for t := range s.Plan() { // the first trial stands for all
-		if requests, err = s.Requests(&t, prompts); err != nil {
+		if requests, err = run.Requests(s, &t, prompts); err != nil {
 			return err
 		}
 		break

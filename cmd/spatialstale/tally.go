@@ -79,7 +79,7 @@ func (t *tally) count(model string, change func(*standing)) {
 	}
 }
 
-// Trial implements study.Recorder.
+// Trial implements run.Recorder.
 func (t *tally) Trial(ctx context.Context, rec *record.Trial) error {
 	if err := t.Writer.Trial(ctx, rec); err != nil {
 		return err
@@ -103,13 +103,13 @@ func (t *tally) note(rec *record.Trial, before bool) error {
 	return t.collector.AddTrial(rec)
 }
 
-// Call implements study.Recorder.
+// Call implements run.Recorder.
 func (t *tally) Call(ctx context.Context, c *record.Call) error {
 	t.called(c)
 	return t.Writer.Call(ctx, c)
 }
 
-// DurableCall implements study.Recorder.
+// DurableCall implements run.Recorder.
 func (t *tally) DurableCall(ctx context.Context, c *record.Call) error {
 	t.called(c)
 	return t.Writer.DurableCall(ctx, c)

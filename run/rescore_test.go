@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -72,7 +73,7 @@ func messyRun(t *testing.T) stored {
 	s := preset(t, "quick")
 	s.Seeds, s.Models = s.Seeds[:2], []string{"ref/messy"}
 	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+	if _, err := run.Trials(context.Background(), s, run.Workers{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
 		t.Fatal(err)
 	}
 	return stored{k, s}
@@ -81,10 +82,10 @@ func messyRun(t *testing.T) stored {
 // TestRescore scores a run of messy replies again: today's parser gives what
 // was recorded, and a strict one answers less and never otherwise.
 func TestRescore(t *testing.T) {
-	run := messyRun(t)
+	made := messyRun(t)
 	var now, strict record.Counts
 	episodes, steps := 0, 0
-	err := run.study.Rescore(context.Background(), study.DefaultPrompts(), run, func(r study.Rescored) error {
+	err := run.Rescore(context.Background(), made.study, study.DefaultPrompts(), made, func(r run.Rescored) error {
 		if r.Stored.Task == record.Navigate {
 			episodes++
 			steps += r.Steps
@@ -97,7 +98,7 @@ func TestRescore(t *testing.T) {
 			t.Errorf("%+v: %+v is recorded, %+v comes out", r.Stored.Spec, r.Stored.Counts, r.Now.Counts)
 		}
 		now = now.Plus(r.Now.Counts)
-		strict = strict.Plus(study.Strict(r.Now).Counts)
+		strict = strict.Plus(run.Strict(r.Now).Counts)
 		return nil
 	})
 	if err != nil {
@@ -111,14 +112,14 @@ func TestRescore(t *testing.T) {
 	}
 
 	// A step whose record is not what its reply says is counted.
-	for _, trial := range run.trials {
+	for _, trial := range made.trials {
 		if trial.Task == record.Navigate && !trial.Steps[0].Fallback {
 			trial.Steps[0].Fallback = true
 			break
 		}
 	}
 	otherwise := 0
-	if err := run.study.Rescore(context.Background(), study.DefaultPrompts(), run, func(r study.Rescored) error {
+	if err := run.Rescore(context.Background(), made.study, study.DefaultPrompts(), made, func(r run.Rescored) error {
 		otherwise += r.Otherwise
 		return nil
 	}); err != nil || otherwise != 1 {
@@ -129,21 +130,21 @@ func TestRescore(t *testing.T) {
 // TestVerify would fail if a record that does not follow from its replies
 // passed.
 func TestVerify(t *testing.T) {
-	run := messyRun(t)
-	verify := func() (study.Verification, string) {
+	made := messyRun(t)
+	verify := func() (run.Verification, string) {
 		var problems []string
-		v, err := run.study.Verify(context.Background(), study.DefaultPrompts(), run, func(p string) { problems = append(problems, p) })
+		v, err := run.Verify(context.Background(), made.study, study.DefaultPrompts(), made, func(p string) { problems = append(problems, p) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v, strings.Join(problems, "\n")
 	}
-	if v, problems := verify(); problems != "" || v.Replayed != run.study.NumTrials() || v.Planned != v.Ended {
+	if v, problems := verify(); problems != "" || v.Replayed != made.study.NumTrials() || v.Planned != v.Ended {
 		t.Fatalf("a sound run: %+v\n%s", v, problems)
 	}
 	var detection, episode *record.Trial
-	for spec := range run.study.Specs() {
-		if trial := run.trials[spec.Key]; spec.Task == record.Detect {
+	for spec := range made.study.Specs() {
+		if trial := made.trials[spec.Key]; spec.Task == record.Detect {
 			detection = trial
 		} else {
 			episode = trial
@@ -159,8 +160,8 @@ func TestVerify(t *testing.T) {
 		{"a step", func() { episode.Steps[len(episode.Steps)-1].Action = "NOWHERE" }, func() { episode.Steps[len(episode.Steps)-1] = last }, "step"},
 		{"a verdict", func() { detection.Windows[0].Judgments[3].Reason += "!" }, func() {}, "window 0 differs"},
 		{"a call", func() {
-			for key := range run.calls {
-				delete(run.calls, key)
+			for key := range made.calls {
+				delete(made.calls, key)
 				break
 			}
 		}, func() {}, "cannot be made again"},

@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A Recorder keeps what happens. Its methods are called from many goroutines;
@@ -28,8 +30,8 @@ type Recorder interface {
 	Trial(ctx context.Context, t *record.Trial) error
 }
 
-// Options are what a run needs beside the study.
-type Options struct {
+// Workers say who makes a study's trials, and how many at once.
+type Workers struct {
 	// Models holds a model for each name in the study. Required.
 	Models map[string]llm.Model
 	// Paid holds the names of models whose answers are paid for: a call is safe
@@ -44,7 +46,7 @@ type Options struct {
 	// Recorder keeps calls and trials. Required.
 	Recorder Recorder
 	// Prompts are the prompt files; nil for those that ship.
-	Prompts Prompts
+	Prompts study.Prompts
 	// Concurrency is how many trials are in progress at once; 0 stands for 1.
 	// The trials of each paid model have a queue of their own, with as many in
 	// progress as PaidConcurrency says; 0 stands for Concurrency. No result
@@ -73,13 +75,13 @@ type Summary struct {
 	GivenUp                   []GivenUp
 }
 
-// Run makes the study's trials in the order of its plan. A trial that fails is
+// Trials makes the study's trials in the order of its plan. A trial that fails is
 // recorded as failed and sinks no other; an error that every further call of a
 // model would meet too (a refused credential, an exhausted quota, an unknown
 // model, a budget that does not reach, replies that do not reach in a replay), a failing recorder, and the end of ctx
-// stop the run. A model that was given up (Options.MaxErrors) does not: its
+// stop the run. A model that was given up (Workers.MaxErrors) does not: its
 // trials that were not begun, or not ended, are left for later.
-func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
+func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) {
 	if err := s.Check(); err != nil {
 		return Summary{}, err
 	}
@@ -145,7 +147,7 @@ func Run(ctx context.Context, s *Study, opts Options) (Summary, error) {
 }
 
 // workers is how many trials of a queue are in progress at once.
-func (r *runner) workers(q *queue, opts *Options) int {
+func (r *runner) workers(q *queue, opts *Workers) int {
 	if opts.PaidConcurrency > 0 && opts.Paid[q.plan.Models[0]] {
 		return opts.PaidConcurrency
 	}
@@ -233,7 +235,7 @@ func (j *journal) Append(ctx context.Context, c *record.Call) error {
 
 // A runner holds what all trials share.
 type runner struct {
-	study      *Study
+	study      *study.Study
 	recorder   Recorder
 	worlds     *worlds
 	halter     *halter
@@ -245,15 +247,15 @@ type runner struct {
 
 type auditorKey struct {
 	model, modality, framing string
-	auditor                  Auditor
+	auditor                  study.Auditor
 	batch                    int
 }
 
 type navigatorKey struct{ model, modality string }
 
-func newRunner(s *Study, opts Options) (*runner, error) {
+func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	if opts.Prompts == nil {
-		opts.Prompts = DefaultPrompts()
+		opts.Prompts = study.DefaultPrompts()
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -273,12 +275,12 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 	}
 	r.worlds = newWorlds(s, workers)
 	for _, f := range s.Framings {
-		r.introduce[f] = opts.Prompts[framingFile(f)]
+		r.introduce[f] = opts.Prompts.Framing(f)
 	}
 	for _, name := range s.Models {
 		model := opts.Models[name]
 		if model == nil {
-			return nil, fmt.Errorf("study: no model for %s", name)
+			return nil, fmt.Errorf("run: no model for %s", name)
 		}
 		r.patience[name] = newPatience(name, opts.MaxErrors, r.halter.quit)
 		model = llm.Journaled(&stoppable{model, r.halter, r.patience[name]}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
@@ -291,8 +293,8 @@ func newRunner(s *Study, opts Options) (*runner, error) {
 
 // prepare makes a model's navigators and auditors, so that what is wrong with a
 // prompt file shows before the first call.
-func (r *runner) prepare(name string, model llm.Model, prompts Prompts) error {
-	auditor := func(modality string, by Strategy) error {
+func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) error {
+	auditor := func(modality string, by study.Strategy) error {
 		for _, framing := range r.study.Framings {
 			a, err := newAuditor(model, prompts, r.study, modality, framing, by)
 			if err != nil {
@@ -332,22 +334,22 @@ func (r *runner) prepare(name string, model llm.Model, prompts Prompts) error {
 	return nil
 }
 
-func newAuditor(model llm.Model, prompts Prompts, s *Study, modality, framing string, by Strategy) (*audit.Auditor, error) {
+func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality, framing string, by study.Strategy) (*audit.Auditor, error) {
 	mode := audit.Batched
-	if by.Auditor == AuditWholeStore {
+	if by.Auditor == study.AuditWholeStore {
 		mode = audit.WholeStore
 	}
 	file := "audit.txt"
-	if by.Auditor == AuditScore {
+	if by.Auditor == study.AuditScore {
 		file = "audit-score.txt"
 	}
 	a, err := audit.New(model, audit.Options{
 		Mode:      mode,
 		Batch:     by.Batch,
-		Score:     by.Auditor == AuditScore,
-		Threshold: ScoreThreshold,
+		Score:     by.Auditor == study.AuditScore,
+		Threshold: study.ScoreThreshold,
 		Prompt:    prompts[file],
-		Context:   lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts[framingFile(framing)],
+		Context:   lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts.Framing(framing),
 		Write:     writeLines,
 		Again:     s.Again,
 		Params:    s.Params,
@@ -358,7 +360,7 @@ func newAuditor(model llm.Model, prompts Prompts, s *Study, modality, framing st
 	return a, nil
 }
 
-func newNavigator(model llm.Model, prompts Prompts, s *Study, modality string) (*navigate.Navigator, error) {
+func newNavigator(model llm.Model, prompts study.Prompts, s *study.Study, modality string) (*navigate.Navigator, error) {
 	return navigate.New(model, navigate.Options{
 		Prompt: prompts["navigate.txt"],
 		Legend: observe.Legend(modality, s.ViewRadius > 0),
@@ -368,7 +370,7 @@ func newNavigator(model llm.Model, prompts Prompts, s *Study, modality string) (
 
 // trial runs one planned trial and records it. The failure is the trial's own;
 // the error is one that ends the run.
-func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
+func (r *runner) trial(ctx context.Context, t *study.Trial) (failure, err error) {
 	rec, failure, err := r.attempt(ctx, t)
 	if err != nil {
 		return nil, err
@@ -390,7 +392,7 @@ func (r *runner) trial(ctx context.Context, t *Trial) (failure, err error) {
 }
 
 // attempt makes a trial. After a failure the record holds what came before it.
-func (r *runner) attempt(ctx context.Context, t *Trial) (rec *record.Trial, failure, err error) {
+func (r *runner) attempt(ctx context.Context, t *study.Trial) (rec *record.Trial, failure, err error) {
 	w, err := r.worlds.get(t)
 	if err != nil {
 		return nil, nil, err
@@ -411,9 +413,9 @@ func (r *runner) attempt(ctx context.Context, t *Trial) (rec *record.Trial, fail
 }
 
 // detect audits the whole memory in each window of the instance.
-func (r *runner) detect(ctx context.Context, t *Trial, w *world, rec *record.Trial) error {
+func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *record.Trial) error {
 	auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
-	in := w.instances[t.Regime]
+	in := w.Instances[t.Regime]
 	for i, win := range in.Windows() {
 		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}
 		seen, err := w.scenery.audited(t.Modality, &state)
@@ -431,8 +433,8 @@ func (r *runner) detect(ctx context.Context, t *Trial, w *world, rec *record.Tri
 }
 
 // navigate plays one episode.
-func (r *runner) navigate(ctx context.Context, t *Trial, w *world, rec *record.Trial) error {
-	in := w.instances[t.Regime]
+func (r *runner) navigate(ctx context.Context, t *study.Trial, w *world, rec *record.Trial) error {
+	in := w.Instances[t.Regime]
 	e := navigate.Episode{
 		Trial:    t.Key,
 		Begin:    in.Begin(),
@@ -441,8 +443,8 @@ func (r *runner) navigate(ctx context.Context, t *Trial, w *world, rec *record.T
 		Radius:   r.study.ViewRadius,
 		Strict:   r.study.Strict,
 	}
-	if t.By.Memory == MemoryAll {
-		e.Memory = w.memory
+	if t.By.Memory == study.MemoryAll {
+		e.Memory = w.Memory
 	}
 	v := r.newViewer(t, w)
 	res, err := r.navigators[navigatorKey{t.Model, t.Modality}].Run(ctx, e, v)

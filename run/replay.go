@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A Replayer makes trials again from their finished calls. No model is asked:
@@ -19,7 +21,7 @@ type Past interface {
 }
 
 // NewReplayer returns a Replayer of a study's trials.
-func NewReplayer(s *Study, prompts Prompts, past Past) (*Replayer, error) {
+func NewReplayer(s *study.Study, prompts study.Prompts, past Past) (*Replayer, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -27,7 +29,7 @@ func NewReplayer(s *Study, prompts Prompts, past Past) (*Replayer, error) {
 	for _, name := range s.Models {
 		models[name] = nowhere{}
 	}
-	r, err := newRunner(s, Options{Models: models, Recorder: pastOnly{past}, Prompts: prompts})
+	r, err := newRunner(s, Workers{Models: models, Recorder: pastOnly{past}, Prompts: prompts})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func NewReplayer(s *Study, prompts Prompts, past Past) (*Replayer, error) {
 // Trial makes one trial again. Its error wraps llm.ErrMissing when a call that
 // the trial needs was never finished, and llm.ErrChanged when a call was made
 // with another prompt than the trial now has.
-func (r *Replayer) Trial(ctx context.Context, t *Trial) (*record.Trial, error) {
+func (r *Replayer) Trial(ctx context.Context, t *study.Trial) (*record.Trial, error) {
 	rec, failure, err := r.runner.attempt(ctx, t)
 	if err := errors.Join(err, failure); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -36,18 +37,18 @@ func TestResume(t *testing.T) {
 	s.Seeds, s.Models = s.Seeds[:1], []string{"ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02"}
 	s.Regimes = s.Regimes[1:]
 	still := func() time.Time { return time.Time{} }
-	run := func(k *kept, at int64, ended func(string) bool) (int64, study.Summary, error) {
+	attempt := func(k *kept, at int64, ended func(string) bool) (int64, run.Summary, error) {
 		var calls atomic.Int64
 		stop := make(chan struct{})
 		model := &counted{Model: controls(t, s)[s.Models[0]], calls: &calls, at: at, plug: func() { close(stop) }}
-		sum, err := study.Run(context.Background(), s, study.Options{
+		sum, err := run.Trials(context.Background(), s, run.Workers{
 			Models: map[string]llm.Model{s.Models[0]: model}, Paid: map[string]bool{s.Models[0]: true},
 			Recorder: k, Concurrency: 3, Now: still, Stop: stop, Ended: ended,
 		})
 		return calls.Load(), sum, err
 	}
 	whole := newKept()
-	total, _, err := run(whole, 0, nil)
+	total, _, err := attempt(whole, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +58,8 @@ func TestResume(t *testing.T) {
 	want := encode(t, whole)
 	for at := int64(1); at < total; at += total/17 + 1 {
 		first := newKept()
-		made, sum, err := run(first, at, nil)
-		if !errors.Is(err, study.ErrStopped) {
+		made, sum, err := attempt(first, at, nil)
+		if !errors.Is(err, run.ErrStopped) {
 			t.Fatalf("stopped at call %d: %v", at, err)
 		}
 		if len(first.calls) != int(made) || len(first.trials) != sum.Finished {
@@ -66,7 +67,7 @@ func TestResume(t *testing.T) {
 		}
 		second := newKept()
 		second.past = first.calls
-		again, sum, err := run(second, 0, func(key string) bool { return first.trials[key] != nil })
+		again, sum, err := attempt(second, 0, func(key string) bool { return first.trials[key] != nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +104,12 @@ func TestReplay(t *testing.T) {
 	s := preset(t, "quick")
 	s.Seeds, s.Models = s.Seeds[:1], []string{"ref/messy"}
 	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+	if _, err := run.Trials(context.Background(), s, run.Workers{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
 		t.Fatal(err)
 	}
 	past := newKept()
 	past.past = k.calls
-	r, err := study.NewReplayer(s, study.DefaultPrompts(), past)
+	r, err := run.NewReplayer(s, study.DefaultPrompts(), past)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestReplay(t *testing.T) {
 	}
 	prompts := study.DefaultPrompts()
 	prompts["audit.txt"] = "Now: " + prompts["audit.txt"]
-	changed, err := study.NewReplayer(s, prompts, past)
+	changed, err := run.NewReplayer(s, prompts, past)
 	if err != nil {
 		t.Fatal(err)
 	}

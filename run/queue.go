@@ -1,10 +1,12 @@
-package study
+package run
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A queue hands out the trials of some of the study's models, in the plan's
@@ -12,18 +14,18 @@ import (
 // holds up no other; the other models share one, and with it the lakes that
 // they walk on.
 type queue struct {
-	plan   *Study // with these models only
-	places []int  // of these models among the study's
-	of     int    // how many models the study has
+	plan   *study.Study // with these models only
+	places []int        // of these models among the study's
+	of     int          // how many models the study has
 }
 
 // queues are those of the study's models.
-func queues(s *Study, paid map[string]bool) []queue {
+func queues(s *study.Study, paid map[string]bool) []queue {
 	var all []queue
 	shared := queue{of: len(s.Models)}
 	for i, name := range s.Models {
 		if paid[name] {
-			all = append(all, queue{plan: s.only(name), places: []int{i}, of: len(s.Models)})
+			all = append(all, queue{plan: only(s, name), places: []int{i}, of: len(s.Models)})
 		} else {
 			shared.places = append(shared.places, i)
 		}
@@ -33,14 +35,14 @@ func queues(s *Study, paid map[string]bool) []queue {
 		for _, i := range shared.places {
 			names = append(names, s.Models[i])
 		}
-		shared.plan = s.only(names...)
+		shared.plan = only(s, names...)
 		all = append(all, shared)
 	}
 	return all
 }
 
 // only is the study with fewer models. Keys of trials do not change by it.
-func (s *Study) only(models ...string) *Study {
+func only(s *study.Study, models ...string) *study.Study {
 	part := *s
 	part.Models = models
 	return &part
@@ -55,7 +57,7 @@ func (q *queue) ordinal(i int) int {
 // A planned trial has its place in the plan.
 type planned struct {
 	ordinal int
-	Trial
+	study.Trial
 }
 
 // feed hands out the queue's trials that are to be made, in the plan's order,

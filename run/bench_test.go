@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/instance"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -44,7 +45,7 @@ func benchmark(b *testing.B, s *study.Study) {
 	models := controls(b, s)
 	c := &counting{}
 	for b.Loop() {
-		if _, err := study.Run(context.Background(), s, study.Options{Models: models, Recorder: c, Concurrency: 2}); err != nil {
+		if _, err := run.Trials(context.Background(), s, run.Workers{Models: models, Recorder: c, Concurrency: 2}); err != nil {
 			b.Fatal(err)
 		}
 	}

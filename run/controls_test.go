@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/instance"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -18,7 +19,7 @@ func runControls(t *testing.T, seeds int, change func(*study.Study), models ...s
 	s.Seeds, s.Models = instance.Seeds(seeds), models
 	change(s)
 	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+	if _, err := run.Trials(context.Background(), s, run.Workers{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
 		t.Fatal(err)
 	}
 	return k.trials
@@ -77,7 +78,7 @@ func TestScores(t *testing.T) {
 	s := preset(t, "score")
 	s.Seeds = s.Seeds[:10]
 	k := newKept()
-	if _, err := study.Run(context.Background(), s, study.Options{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
+	if _, err := run.Trials(context.Background(), s, run.Workers{Models: controls(t, s), Recorder: k, Concurrency: 2}); err != nil {
 		t.Fatal(err)
 	}
 	atSix := 0

@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A viewer gives one episode's navigator its memory view under a strategy. It
 // is where an audit's session meets the walk.
 type viewer struct {
-	trial     *Trial
+	trial     *study.Trial
 	world     *world
 	introduce string
 	session   *audit.Session // nil when nothing is audited
@@ -22,10 +24,10 @@ type viewer struct {
 	windows   []record.Window
 }
 
-func (r *runner) newViewer(t *Trial, w *world) *viewer {
+func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 	v := &viewer{trial: t, world: w, introduce: r.introduce[t.Framing]}
 	switch {
-	case t.By.Memory == MemoryNone:
+	case t.By.Memory == study.MemoryNone:
 		v.view = navigate.View{Memory: record.MemoryNone}
 		return v
 	case !t.By.Audits():
@@ -33,13 +35,13 @@ func (r *runner) newViewer(t *Trial, w *world) *viewer {
 		return v
 	}
 	var source audit.Source
-	if t.By.Auditor == AuditOracle {
+	if t.By.Auditor == study.AuditOracle {
 		source = audit.Labels(func(id string) bool { return w.byID[id].Stale(&v.now) })
 	} else {
 		source = r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
 	}
 	when := audit.Once
-	if t.By.When == OnEvent {
+	if t.By.When == study.OnEvent {
 		when = audit.OnEvent
 	}
 	v.session = audit.NewSession(source, w.entries, when, audit.Remove)

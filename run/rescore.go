@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // A Rescored is a finished trial with what its stored replies say now.
@@ -23,10 +25,10 @@ type Rescored struct {
 // are scored anew, and for episodes the steps are counted that would now parse
 // differently. Trials come in the plan's order; a detection whose calls do not
 // suffice is an error.
-func (s *Study) Rescore(ctx context.Context, prompts Prompts, kept Kept, yield func(Rescored) error) error {
+func Rescore(ctx context.Context, s *study.Study, prompts study.Prompts, kept Kept, yield func(Rescored) error) error {
 	var v Verification
 	var failure error
-	err := s.again(ctx, prompts, kept, &v, func(a *again) {
+	err := eachFinished(ctx, s, prompts, kept, &v, func(a *again) {
 		if failure != nil {
 			return
 		}

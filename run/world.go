@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"fmt"
@@ -6,47 +6,36 @@ import (
 	"sync"
 
 	"github.com/spatialstale/spatialstale/audit"
-	"github.com/spatialstale/spatialstale/instance"
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/memory"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
-// A world is a seed's lake at one size, under every regime of the study, with
-// the memory taken of it. It does not change once it is made.
+// A world is a study's lake as trials use it. It does not change once it is
+// made.
 type world struct {
-	instances map[string]*instance.Instance // by regime
-	events    map[string][]record.Event
-	memory    []memory.Entry
-	entries   []audit.Entry // the memory as the audit takes it
-	byID      map[string]*memory.Entry
-	scenery   *scenery
+	*study.Lake
+	events  map[string][]record.Event // by regime
+	entries []audit.Entry             // the memory as the audit takes it
+	byID    map[string]*memory.Entry
+	scenery *scenery
 }
 
-func newWorld(s *Study, seed int, size Size) (*world, error) {
-	w := &world{
-		instances: map[string]*instance.Instance{},
-		events:    map[string][]record.Event{},
-		byID:      map[string]*memory.Entry{},
-		scenery:   newScenery(),
+func newWorld(s *study.Study, seed int, size study.Size) (*world, error) {
+	l, err := s.Lake(seed, size)
+	if err != nil {
+		return nil, err
 	}
-	for _, regime := range s.Regimes {
-		in, entries, err := s.draw(place{seed, size, regime})
-		if err != nil {
-			return nil, err
-		}
-		w.instances[string(regime)] = in
-		w.events[string(regime)] = in.Schedule()
-		if w.memory == nil { // it is the same under every regime
-			if w.memory = entries; entries == nil {
-				w.memory = memory.Take(seed, &in.Original)
-			}
-		}
+	w := &world{Lake: l, events: map[string][]record.Event{}, byID: map[string]*memory.Entry{}, scenery: newScenery()}
+	for regime, in := range l.Instances {
+		w.events[regime] = in.Schedule()
 	}
-	for i := range w.memory {
-		e := &w.memory[i]
+	for i := range l.Memory {
+		e := &l.Memory[i]
 		w.entries = append(w.entries, audit.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}})
 		w.byID[e.ID] = e
 	}
@@ -82,47 +71,12 @@ func (w *world) window(index, step int, state *observe.State, res *audit.Result)
 	return out
 }
 
-// Instances returns the records of the study's instances: seed by seed, size
-// by size, regime by regime.
-func (s *Study) Instances() ([]record.Instance, error) {
-	var out []record.Instance
-	for _, seed := range s.Seeds {
-		for _, size := range s.Sizes {
-			w, err := newWorld(s, seed, size)
-			if err != nil {
-				return nil, err
-			}
-			for _, regime := range s.Regimes {
-				out = append(out, w.record(string(regime)))
-			}
-		}
-	}
-	return out, nil
-}
-
-func (w *world) record(regime string) record.Instance {
-	in := w.instances[regime]
-	final := in.Final()
-	rec := record.Instance{
-		Seed:      in.Seed,
-		Regime:    regime,
-		Rows:      in.Original.Rows(),
-		RowsAfter: final.Rows(),
-		Events:    w.events[regime],
-		Memory:    make([]record.MemoryEntry, len(w.memory)),
-	}
-	for i, e := range w.memory {
-		rec.Memory[i] = record.MemoryEntry{ID: e.ID, Pos: position(e.Pos), Claim: string(e.Claim), Text: e.Text, Visited: e.Visited}
-	}
-	return rec
-}
-
 func position(p lake.Pos) record.Pos { return record.Pos{p.Row, p.Col} }
 
 // worlds keeps the worlds of the trials in progress. Plans go seed by seed, so
 // a few suffice, and memory does not grow with the number of seeds.
 type worlds struct {
-	study *Study
+	study *study.Study
 	keep  int
 	mu    sync.Mutex
 	known map[worldKey]*worldEntry
@@ -131,7 +85,7 @@ type worlds struct {
 
 type worldKey struct {
 	seed int
-	size Size
+	size study.Size
 }
 
 type worldEntry struct {
@@ -140,12 +94,12 @@ type worldEntry struct {
 	err   error
 }
 
-func newWorlds(s *Study, concurrency int) *worlds {
+func newWorlds(s *study.Study, concurrency int) *worlds {
 	return &worlds{study: s, keep: concurrency + 2, known: map[worldKey]*worldEntry{}}
 }
 
-func (ws *worlds) get(t *Trial) (*world, error) {
-	key := worldKey{t.Seed, Size{t.Rows, t.Cols}}
+func (ws *worlds) get(t *study.Trial) (*world, error) {
+	key := worldKey{t.Seed, study.Size{Rows: t.Rows, Cols: t.Cols}}
 	ws.mu.Lock()
 	e := ws.known[key]
 	if e == nil {

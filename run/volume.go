@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // Bounds are three numbers of one thing: at the least, at the most, and likely,
@@ -50,8 +52,8 @@ type Beginning struct {
 
 // Volumes measures what the plan's trials send, in the groups of Calls. No model
 // is asked.
-func (s *Study) Volumes(prompts Prompts) ([]Volume, error) {
-	calls, err := s.Calls()
+func Volumes(s *study.Study, prompts study.Prompts) ([]Volume, error) {
+	calls, err := CallsOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (s *Study) Volumes(prompts Prompts) ([]Volume, error) {
 	if len(s.Models) == 0 || len(calls) == 0 {
 		return out, nil
 	}
-	p, err := s.newPreview(prompts)
+	p, err := newPreview(s, prompts)
 	if err != nil {
 		return nil, err
 	}
@@ -111,19 +113,19 @@ func (c *Calls) group() record.Spec {
 
 // A preview makes requests without a model.
 type preview struct {
-	study  *Study
+	study  *study.Study
 	runner *runner
 	asked  *sent
 	tokens map[[32]byte]llm.Tokens // of texts, by their sums
 }
 
-func (s *Study) newPreview(prompts Prompts) (*preview, error) {
+func newPreview(s *study.Study, prompts study.Prompts) (*preview, error) {
 	alone := *s
 	alone.Models = s.Models[:1]
 	alone.Again = false
 	p := &preview{study: s, asked: &sent{}, tokens: map[[32]byte]llm.Tokens{}}
 	var err error
-	p.runner, err = newRunner(&alone, Options{
+	p.runner, err = newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{s.Models[0]: p.asked},
 		Recorder: p.asked,
 		Prompts:  prompts,
@@ -160,7 +162,7 @@ func (m *measure) addTo(v *Volume) {
 }
 
 // measure measures a trial.
-func (p *preview) measure(t *Trial) (*measure, error) {
+func (p *preview) measure(t *study.Trial) (*measure, error) {
 	w, err := p.runner.worlds.get(t)
 	if err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func (p *preview) measure(t *Trial) (*measure, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := w.instances[t.Regime]
+	in := w.Instances[t.Regime]
 	m := &measure{}
 	if t.Task == record.Detect {
 		n := len(in.Windows())
@@ -184,7 +186,7 @@ func (p *preview) measure(t *Trial) (*measure, error) {
 	budget := in.Original.StepBudget()
 	direct := min(budget, t.Rows+t.Cols-2)
 	audits := Bounds{1, 1, 1}
-	if t.By.When == OnEvent {
+	if t.By.When == study.OnEvent {
 		for _, e := range in.Events {
 			if e.Step < direct {
 				audits.Likely++

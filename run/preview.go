@@ -1,4 +1,4 @@
-package study
+package run
 
 import (
 	"context"
@@ -9,17 +9,19 @@ import (
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // Requests returns the requests that one planned trial makes before a model's
 // answers begin to matter: for a detection all of its first window, for an
 // episode the audit before the first step, if there is one, and the first step
 // as it is asked when the audit finds nothing. No model is asked.
-func (s *Study) Requests(t *Trial, prompts Prompts) ([]*llm.Request, error) {
+func Requests(s *study.Study, t *study.Trial, prompts study.Prompts) ([]*llm.Request, error) {
 	var asked sent
 	alone := *s
 	alone.Models = []string{t.Model}
-	r, err := newRunner(&alone, Options{
+	r, err := newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{t.Model: &asked},
 		Recorder: &asked,
 		Prompts:  prompts,
@@ -35,10 +37,10 @@ func (s *Study) Requests(t *Trial, prompts Prompts) ([]*llm.Request, error) {
 }
 
 // requests returns what Requests does. The runner's model is asked.
-func (r *runner) requests(t *Trial, w *world, asked *sent) ([]*llm.Request, error) {
+func (r *runner) requests(t *study.Trial, w *world, asked *sent) ([]*llm.Request, error) {
 	asked.requests = nil
 	ctx := context.Background()
-	in := w.instances[t.Regime]
+	in := w.Instances[t.Regime]
 	if t.Task == record.Detect {
 		win := in.Windows()[0]
 		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}

@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/study"
+	"github.com/spatialstale/spatialstale/run"
 )
 
 // dead never answers. With a retry in front, its calls wait for ever.
@@ -30,10 +30,10 @@ func TestGivenUp(t *testing.T) {
 	models["ref/believer"] = gone
 	k := newKept()
 	told := 0
-	sum, err := study.Run(context.Background(), s, study.Options{
+	sum, err := run.Trials(context.Background(), s, run.Workers{
 		Models: models, Paid: map[string]bool{"ref/reader": true, "ref/believer": true}, Recorder: k,
 		Concurrency: 2, PaidConcurrency: 3, MaxErrors: 5,
-		GaveUp: func(g study.GivenUp) { told++ },
+		GaveUp: func(g run.GivenUp) { told++ },
 	})
 	each := sum.Planned / 3
 	if err != nil || told != 1 || len(sum.GivenUp) != 1 || sum.GivenUp[0].Model != "ref/believer" || sum.GivenUp[0].Failed != 5 || llm.KindOf(sum.GivenUp[0].Err) != llm.KindNetwork {
@@ -77,7 +77,7 @@ func TestGivenUpWhileWaiting(t *testing.T) {
 	}), llm.RetryOptions{Base: time.Hour, Cap: time.Hour})
 	k := newKept()
 	began := time.Now()
-	sum, err := study.Run(context.Background(), s, study.Options{
+	sum, err := run.Trials(context.Background(), s, run.Workers{
 		Models: map[string]llm.Model{"ref/reader": m}, Paid: map[string]bool{"ref/reader": true}, Recorder: k, Concurrency: 6, MaxErrors: 2,
 	})
 	if took := time.Since(began); err != nil || len(sum.GivenUp) != 1 || took > time.Minute {
@@ -104,13 +104,13 @@ func TestQueuesOfTheirOwn(t *testing.T) {
 	stop := make(chan struct{})
 	models["ref/believer"] = generate(func(ctx context.Context, _ *llm.Request) (*llm.Reply, error) {
 		<-stop
-		return nil, study.ErrStopped
+		return nil, run.ErrStopped
 	})
 	each := s.NumTrials() / 2
 	var ended atomic.Int32
 	models["ref/reader"] = quick
 	k := newKept()
-	sum, err := study.Run(context.Background(), s, study.Options{
+	sum, err := run.Trials(context.Background(), s, run.Workers{
 		Models: models, Paid: map[string]bool{"ref/reader": true, "ref/believer": true}, Concurrency: 2, Stop: stop,
 		Recorder: &endings{k, func() {
 			if int(ended.Add(1)) == each {

@@ -1,14 +1,15 @@
-package study
+package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // Kept is a run as it was stored: what Verify reads. Trials and calls come in
@@ -32,25 +33,25 @@ type Verification struct {
 // and the instances are made anew, and every finished trial is made again from
 // its stored replies, which parses, scores and walks anew. Each difference is
 // handed to found. The error is one of reading the run.
-func (s *Study) Verify(ctx context.Context, prompts Prompts, kept Kept, found func(problem string)) (Verification, error) {
+func Verify(ctx context.Context, s *study.Study, prompts study.Prompts, kept Kept, found func(problem string)) (Verification, error) {
 	var v Verification
-	if err := s.verifyPlan(kept, &v, found); err != nil {
+	if err := verifyPlan(s, kept, &v, found); err != nil {
 		return v, err
 	}
-	if err := s.verifyInstances(kept, &v, found); err != nil {
+	if err := verifyInstances(s, kept, &v, found); err != nil {
 		return v, err
 	}
-	err := s.again(ctx, prompts, kept, &v, func(a *again) {
+	err := eachFinished(ctx, s, prompts, kept, &v, func(a *again) {
 		if made, err := a.made(ctx); err != nil {
 			found(fmt.Sprintf("trial %s cannot be made again from its calls: %v", a.stored.Key, err))
-		} else if v.Replayed++; !same(a.stored, made) {
+		} else if v.Replayed++; !record.Same(a.stored, made) {
 			found(fmt.Sprintf("trial %s comes out otherwise from its replies: %s", a.stored.Key, differ(a.stored, made)))
 		}
 	})
 	return v, err
 }
 
-func (s *Study) verifyPlan(kept Kept, v *Verification, found func(string)) error {
+func verifyPlan(s *study.Study, kept Kept, v *Verification, found func(string)) error {
 	next, stop := iter.Pull(s.Specs())
 	defer stop()
 	for spec, err := range kept.Plan() {
@@ -72,7 +73,7 @@ func (s *Study) verifyPlan(kept Kept, v *Verification, found func(string)) error
 	return nil
 }
 
-func (s *Study) verifyInstances(kept Kept, v *Verification, found func(string)) error {
+func verifyInstances(s *study.Study, kept Kept, v *Verification, found func(string)) error {
 	want, err := s.Instances()
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (s *Study) verifyInstances(kept Kept, v *Verification, found func(string)) 
 		if err != nil {
 			return err
 		}
-		if v.Instances >= len(want) || !same(in, want[v.Instances]) {
+		if v.Instances >= len(want) || !record.Same(in, want[v.Instances]) {
 			found(fmt.Sprintf("the instance of seed %d under %s is not what the seed gives", in.Seed, in.Regime))
 		}
 		v.Instances++
@@ -96,7 +97,7 @@ func (s *Study) verifyInstances(kept Kept, v *Verification, found func(string)) 
 type again struct {
 	stored   *record.Trial
 	calls    []*record.Call
-	planned  Trial
+	planned  study.Trial
 	replayer *Replayer
 }
 
@@ -105,9 +106,9 @@ func (a *again) made(ctx context.Context) (*record.Trial, error) {
 	return a.replayer.Trial(ctx, &a.planned)
 }
 
-// again goes through the trials that ended without failing, in the plan's
+// eachFinished goes through the trials that ended without failing, in the plan's
 // order, each with its calls.
-func (s *Study) again(ctx context.Context, prompts Prompts, kept Kept, v *Verification, each func(*again)) error {
+func eachFinished(ctx context.Context, s *study.Study, prompts study.Prompts, kept Kept, v *Verification, each func(*again)) error {
 	var past latest
 	replayer, err := NewReplayer(s, prompts, &past)
 	if err != nil {
@@ -159,38 +160,6 @@ func (l *latest) Lookup(_ context.Context, _, slot string) (*record.Call, error)
 	return nil, nil
 }
 
-// same compares two records; a list that is empty and one that is not there are
-// the same, as they are to every reader of records.
-func same[T any](a, b T) bool { return equal(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()) }
-
-func equal(a, b reflect.Value) bool {
-	switch a.Kind() {
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !equal(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !equal(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() == b.IsNil()
-		}
-		return equal(a.Elem(), b.Elem())
-	}
-	return a.Equal(b)
-}
-
 // differ says in a few words where two records of a trial differ.
 func differ(a, b *record.Trial) string {
 	switch {
@@ -202,12 +171,12 @@ func differ(a, b *record.Trial) string {
 		return fmt.Sprintf("%d steps are stored, %d come out", len(a.Steps), len(b.Steps))
 	}
 	for i := range a.Steps {
-		if !same(a.Steps[i], b.Steps[i]) {
+		if !record.Same(a.Steps[i], b.Steps[i]) {
 			return fmt.Sprintf("step %d differs", i+1)
 		}
 	}
 	for i := range a.Windows {
-		if i >= len(b.Windows) || !same(a.Windows[i], b.Windows[i]) {
+		if i >= len(b.Windows) || !record.Same(a.Windows[i], b.Windows[i]) {
 			return fmt.Sprintf("window %d differs", i)
 		}
 	}

@@ -1,35 +1,37 @@
-package study
+package run
 
 import (
 	"slices"
 
 	"github.com/spatialstale/spatialstale/record"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // Calls bounds the model calls of trials that are alike: exactly for a
 // detection, between a least and a most for an episode, whose length is the
 // model's.
 type Calls struct {
-	Task     string `json:"task"`
-	Model    string `json:"model"`
-	Modality string `json:"modality"`
-	Regime   string `json:"regime"`
-	Strategy string `json:"strategy"`
-	Size     Size   `json:"size"`
-	Framing  string `json:"framing"`
-	Batch    int    `json:"batch"`
-	Trials   int    `json:"trials"`
-	Least    int    `json:"least"` // calls of all the trials together
-	Most     int    `json:"most"`
+	Task     string     `json:"task"`
+	Model    string     `json:"model"`
+	Modality string     `json:"modality"`
+	Regime   string     `json:"regime"`
+	Strategy string     `json:"strategy"`
+	Size     study.Size `json:"size"`
+	Framing  string     `json:"framing"`
+	Batch    int        `json:"batch"`
+	Trials   int        `json:"trials"`
+	Least    int        `json:"least"` // calls of all the trials together
+	Most     int        `json:"most"`
 }
 
-// Calls counts the calls that the plan's trials will make, grouped by all that
+// CallsOf counts the calls that the plan's trials will make, grouped by all that
 // tells trials apart but seed and episode, in plan order. Asking again for what
 // a reply leaves out is in Most.
-func (s *Study) Calls() ([]Calls, error) {
+func CallsOf(s *study.Study) ([]Calls, error) {
 	type group struct {
 		record.Spec
-		by Strategy
+		by study.Strategy
 	}
 	worlds := newWorlds(s, 1)
 	at := map[group]int{}
@@ -47,10 +49,10 @@ func (s *Study) Calls() ([]Calls, error) {
 			at[g] = i
 			out = append(out, Calls{
 				Task: t.Task, Model: t.Model, Modality: t.Modality, Regime: t.Regime, Strategy: t.Strategy,
-				Size: Size{t.Rows, t.Cols}, Framing: t.Framing, Batch: t.Batch,
+				Size: study.Size{Rows: t.Rows, Cols: t.Cols}, Framing: t.Framing, Batch: t.Batch,
 			})
 		}
-		least, most := s.callsOf(&t, w)
+		least, most := callsOf(s, &t, w)
 		out[i].Trials++
 		out[i].Least += least
 		out[i].Most += most
@@ -59,26 +61,26 @@ func (s *Study) Calls() ([]Calls, error) {
 }
 
 // callsOf bounds the calls of one trial.
-func (s *Study) callsOf(t *Trial, w *world) (least, most int) {
+func callsOf(s *study.Study, t *study.Trial, w *world) (least, most int) {
 	audit := 0 // calls of one audit
 	switch {
-	case t.By.batches():
+	case t.By.Batches():
 		audit = (len(w.entries) + t.By.Batch - 1) / t.By.Batch
-	case t.By.Auditor == AuditWholeStore:
+	case t.By.Auditor == study.AuditWholeStore:
 		audit = 1
 	}
 	again := audit
 	if s.Again {
 		again = 2 * audit
 	}
-	in := w.instances[t.Regime]
+	in := w.Instances[t.Regime]
 	if t.Task == record.Detect {
 		n := len(in.Windows())
 		return n * audit, n * again
 	}
 	budget := in.Original.StepBudget()
 	audits := 1
-	if t.By.When == OnEvent {
+	if t.By.When == study.OnEvent {
 		for _, e := range in.Events {
 			if e.Step < budget {
 				audits++

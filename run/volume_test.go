@@ -1,4 +1,4 @@
-package study_test
+package run_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -60,7 +61,7 @@ func TestVolumesAreWhatARunSends(t *testing.T) {
 			} else {
 				s.Detection = nil
 			}
-			volumes, err := s.Volumes(study.DefaultPrompts())
+			volumes, err := run.Volumes(s, study.DefaultPrompts())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,12 +70,12 @@ func TestVolumesAreWhatARunSends(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent := &scale{Model: control}
-			if _, err := study.Run(t.Context(), s, study.Options{Models: map[string]llm.Model{"ref/reader": sent}, Recorder: nowhere{}, Now: time.Now}); err != nil {
+			if _, err := run.Trials(t.Context(), s, run.Workers{Models: map[string]llm.Model{"ref/reader": sent}, Recorder: nowhere{}, Now: time.Now}); err != nil {
 				t.Fatal(err)
 			}
-			var calls, text, pictures study.Bounds
+			var calls, text, pictures run.Bounds
 			for _, v := range volumes {
-				plus(&calls, study.Bounds{Least: v.Least, Likely: v.Likely, Most: v.Most})
+				plus(&calls, run.Bounds{Least: v.Least, Likely: v.Likely, Most: v.Most})
 				plus(&text, v.Text)
 				plus(&pictures, v.Pictures)
 				if modality == record.Vision && (v.Width != 7*48 || v.Height != 5*48) {
@@ -87,7 +88,7 @@ func TestVolumesAreWhatARunSends(t *testing.T) {
 				}
 			}
 			if task == "detect" {
-				want := study.Bounds{Least: sent.text.Low, Likely: text.Likely, Most: sent.text.High}
+				want := run.Bounds{Least: sent.text.Low, Likely: text.Likely, Most: sent.text.High}
 				if diff := cmp.Diff(want, text); diff != "" || calls.Least != sent.calls || calls.Most != sent.calls || calls.Likely != sent.calls || pictures.Most != sent.pictures || pictures.Least != sent.pictures {
 					t.Errorf("%s: calls %+v of %d, pictures %+v of %d, text %s", modality, calls, sent.calls, pictures, sent.pictures, diff)
 				}
@@ -100,13 +101,13 @@ func TestVolumesAreWhatARunSends(t *testing.T) {
 	}
 }
 
-func plus(to *study.Bounds, b study.Bounds) {
+func plus(to *run.Bounds, b run.Bounds) {
 	to.Least += b.Least
 	to.Likely += b.Likely
 	to.Most += b.Most
 }
 
-func within(b study.Bounds, n int) bool {
+func within(b run.Bounds, n int) bool {
 	return b.Least <= n && n <= b.Most && b.Least <= b.Likely && b.Likely <= b.Most
 }
 
@@ -117,11 +118,11 @@ func TestVolumesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Seeds, s.Models, s.Again = s.Seeds[:1], []string{"ref/reader", "ref/believer"}, true
-	volumes, err := s.Volumes(study.DefaultPrompts())
+	volumes, err := run.Volumes(s, study.DefaultPrompts())
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := map[record.Spec]study.Volume{}
+	by := map[record.Spec]run.Volume{}
 	for _, v := range volumes {
 		key := record.Spec{Task: v.Task, Modality: v.Modality, Regime: v.Regime, Strategy: v.Strategy}
 		other, ok := by[key]
