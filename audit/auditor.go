@@ -173,6 +173,10 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 		"observation": c.observation,
 		"entries":     a.options.Write(entries),
 	}
+	asked := make([]string, len(entries))
+	for i := range entries {
+		asked[i] = entries[i].ID
+	}
 	reply, err := a.model.Generate(ctx, &llm.Request{
 		Trial:   c.Trial,
 		Slot:    c.slot,
@@ -182,15 +186,12 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 		Schema:  a.schema(),
 		Params:  a.options.Params,
 		Answer:  answerTokens + verdictTokens*len(entries),
+		Done:    a.form().done(asked),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("audit at %s: %w", c.slot, err)
 	}
-	asked := make([]string, len(entries))
-	for i := range entries {
-		asked[i] = entries[i].ID
-	}
-	verdicts, parsed := a.parse(asked, reply)
+	verdicts, parsed := a.form().parse(asked, reply)
 	parsed.Slot = c.slot
 	res.Replies = append(res.Replies, parsed)
 	return verdicts, nil
@@ -203,9 +204,10 @@ func (a *Auditor) schema() *llm.Schema {
 	return verdictSchema
 }
 
-func (a *Auditor) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
+// form is the shape of the judgments that are asked for.
+func (a *Auditor) form() form {
 	if a.options.Score {
-		return ParseScores(asked, reply, a.options.Threshold)
+		return form{verdict: score, threshold: a.options.Threshold}
 	}
-	return Parse(asked, reply)
+	return form{verdict: isStale}
 }

@@ -5,14 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// What Extract can have done to find a value, in the order it is recorded.
+// What can have been done to find a value, in the order it is recorded. All but
+// the first are Extract's.
 const (
-	RepairThinking  = "thinking-removed" // the value stands outside a region of thinking
-	RepairFence     = "fence"            // it was taken out of a Markdown code fence
-	RepairEmbedded  = "embedded"         // it was taken out of other text
-	RepairLines     = "json-lines"       // several values in a row were taken for one list
-	RepairTruncated = "truncated"        // it was cut off; what is complete was kept
-	RepairJSON      = "json-repair"      // quotes, commas, literals or the like were mended
+	RepairReasoning = "answer-in-reasoning" // the server gave the whole answer as reasoning (Reply.AnsweredInReasoning)
+	RepairThinking  = "thinking-removed"    // the value stands outside a region of thinking
+	RepairFence     = "fence"               // it was taken out of a Markdown code fence
+	RepairEmbedded  = "embedded"            // it was taken out of other text
+	RepairLines     = "json-lines"          // several values in a row were taken for one list
+	RepairTruncated = "truncated"           // it was cut off; what is complete was kept
+	RepairJSON      = "json-repair"         // quotes, commas, literals or the like were mended
 )
 
 // Extract finds the JSON value in a reply's text. fits tells whether a value

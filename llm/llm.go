@@ -47,6 +47,11 @@ type Request struct {
 	// Answer is how many output tokens a full answer takes, amply counted and
 	// without thinking; 0 where the caller does not know. See Capped.
 	Answer int
+	// Done reports whether an answer that still grows holds all that is wanted:
+	// a client that streams may stop there (FinishDone). It is called with all
+	// of the text so far, by one goroutine at a time, and takes time for what is
+	// new in it only. Nil where only the end of a reply tells.
+	Done func(text string) bool
 }
 
 // Params are sampling parameters. A nil field is not sent: the provider's
@@ -187,6 +192,9 @@ const (
 	FinishLength        Finish = "length" // cut at the output cap
 	FinishContentFilter Finish = "content_filter"
 	FinishRefusal       Finish = "refusal" // the provider says that the model declined
+	// Ends that a client made of a reply that it streamed.
+	FinishDone    Finish = "done"    // all that was asked for had been said (Request.Done)
+	FinishRepeats Finish = "repeats" // the text only repeated itself (Repeats)
 )
 
 // A Reply is what a model answered.
@@ -206,6 +214,12 @@ type Reply struct {
 	// Took is how long a call took that was made before; 0 for one of now.
 	Took time.Duration
 }
+
+// AnsweredInReasoning reports whether the text is the model's reasoning: some
+// servers take a whole answer for thinking. A client that finds no text and an
+// answer in the reasoning makes it the text as well, and so a stored call still
+// tells; the reading then has RepairReasoning.
+func (r *Reply) AnsweredInReasoning() bool { return r.Text != "" && r.Text == r.Reasoning }
 
 // Usage counts tokens; nil means that the server did not say.
 type Usage struct {
