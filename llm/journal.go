@@ -78,6 +78,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 		ServerModel:  reply.Model,
 		Latency:      cmp.Or(reply.Took, m.now().Sub(began)),
 		Booleans:     reply.Booleans,
+		Timings:      reply.Timings,
 
 		InputTokens:      reply.Usage.InputTokens,
 		CachedTokens:     reply.Usage.CachedTokens,
@@ -114,5 +115,6 @@ func serve(past *record.Call, name string, sum [32]byte) (*Reply, error) {
 		},
 		Model:    past.ServerModel,
 		Booleans: past.Booleans,
+		Timings:  past.Timings,
 	}, nil
 }

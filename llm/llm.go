@@ -208,6 +208,8 @@ type Reply struct {
 	// them, in the order in which they stand there; only where they were asked
 	// for and the server gives them.
 	Booleans []record.Boolean
+	// Timings are the server's own measures of the call, where it gives them.
+	Timings *record.Timings `json:",omitempty"`
 	// Besides is what a further request took without which the answer could not
 	// be told from a wrong one; nil when there was none.
 	Besides *Usage `json:",omitempty"`

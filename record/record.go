@@ -349,6 +349,19 @@ type Call struct {
 	// Booleans are those of the reply with the probabilities behind them, where
 	// they were asked for and the server gave them.
 	Booleans []Boolean `json:",omitempty"`
+
+	// Timings are the server's own measures of the call; nil where it gave none.
+	Timings *Timings `json:",omitempty"`
+}
+
+// Timings say how long a server took over a call by its own clock, as those do
+// that run a model on one's own machine.
+type Timings struct {
+	PromptTokens int           `json:"prompt_tokens"` // that it read, without those from its cache
+	OutputTokens int           `json:"output_tokens"` // that it wrote
+	Prompt       time.Duration `json:"prompt_ns"`     // to read the prompt
+	Output       time.Duration `json:"output_ns"`     // to write the answer
+	Load         time.Duration `json:"load_ns"`       // to load the model; 0 where it was loaded
 }
 
 // A Boolean is a JSON boolean in a reply and how likely the model held true and

@@ -87,7 +87,7 @@ func (r *Run) call(trial string, k *storedCall, prompt bool) (*record.Call, erro
 		Finish: k.finish, ServerModel: k.server,
 		InputTokens: k.input, CachedTokens: k.cached, CacheWriteTokens: k.cacheWrite,
 		OutputTokens: k.output, ReasoningTokens: k.thought,
-		Latency: k.latency, Booleans: k.booleans,
+		Latency: k.latency, Booleans: k.booleans, Timings: k.timings,
 	}
 	var err error
 	if call.Reply, err = r.blobs.text(k.reply); err != nil {

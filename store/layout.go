@@ -11,7 +11,7 @@ import (
 // packed record. A later version adds its fields under `if c.version >= 2`, so
 // that older records stay readable; testdata/v1 holds a run to see that they
 // do.
-const layoutVersion = 2
+const layoutVersion = 3
 
 // encode writes a record with its walk and returns bytes that hold until the
 // coder's next reset.
@@ -160,6 +160,8 @@ type storedCall struct {
 	cacheWrite *int
 	thought    *int
 	booleans   []record.Boolean
+
+	timings *record.Timings // since layout 3
 }
 
 func (c *coder) calls(rows *[]storedCall) { list(c, rows, (*coder).call) }
@@ -183,6 +185,17 @@ func (c *coder) call(k *storedCall) {
 		optional(c, &k.thought, (*coder).int)
 		list(c, &k.booleans, (*coder).boolean)
 	}
+	if c.version >= 3 {
+		optional(c, &k.timings, (*coder).timings)
+	}
+}
+
+func (c *coder) timings(t *record.Timings) {
+	c.int(&t.PromptTokens)
+	c.int(&t.OutputTokens)
+	c.int64((*int64)(&t.Prompt))
+	c.int64((*int64)(&t.Output))
+	c.int64((*int64)(&t.Load))
 }
 
 func (c *coder) boolean(b *record.Boolean) {

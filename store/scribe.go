@@ -212,7 +212,7 @@ func (s *scribe) addCall(ordinal int, call *record.Call, sums *callSums) error {
 		finish: call.Finish, server: call.ServerModel,
 		input: call.InputTokens, output: call.OutputTokens, latency: call.Latency,
 		cached: call.CachedTokens, cacheWrite: call.CacheWriteTokens, thought: call.ReasoningTokens,
-		booleans: call.Booleans,
+		booleans: call.Booleans, timings: call.Timings,
 	}
 	if sums.promptDiffers {
 		k.promptSum = &call.PromptSHA256

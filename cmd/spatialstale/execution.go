@@ -64,7 +64,7 @@ type execution struct {
 	prompts   study.Prompts
 	dir       string
 	prices    *price.List
-	purse     *price.Purse
+	budget    *price.Budget
 	replay    *replaySource         // where every answer comes from, when no model is asked
 	ledger    *ledger               // of a run that is paid for, once it has begun
 	tally     atomic.Pointer[tally] // once the run has begun
@@ -79,7 +79,7 @@ func (x *execution) open(run []record.ModelInfo) (err error) {
 	if x.prices, err = pricesOf(x.prices, x.flags.Prices, run); err != nil {
 		return err
 	}
-	x.purse = price.NewPurse((*price.USD)(x.flags.Budget))
+	x.budget = price.NewBudget((*price.USD)(x.flags.Budget))
 	x.effective.say = x.notice
 	o := opener{flags: x.asking, run: map[string]record.ModelInfo{}, prices: x.prices, watch: &x.effective, paidFor: x.paidFor, waits: func(w llm.Wait) {
 		if t := x.tally.Load(); t != nil {
@@ -243,9 +243,9 @@ func (x *execution) run(w *store.Writer, instances []record.Instance) error {
 // cause is what is behind the failure of a call for want of money, without the
 // places that it passed through.
 func cause(err error) error {
-	var dry *price.DryError
-	if errors.As(err, &dry) {
-		return dry
+	var exhausted *price.ExhaustedError
+	if errors.As(err, &exhausted) {
+		return exhausted
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func capOptions(prices *price.List, model string) llm.CapOptions {
 	return o
 }
 
-// paidFor puts the caps and the purse around a model of a provider.
+// paidFor puts the caps and the budget around a model of a provider.
 func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm.Model, error) {
 	if x.flags.Budget != nil {
 		if err := capless(s); err != nil {
@@ -100,7 +100,7 @@ func (x *execution) paidFor(name string, s *provider.Settings, m llm.Model) (llm
 		}
 	}
 	p, _ := x.prices.Of(name) // nil when it is not known
-	m = llm.Budgeted(m, x.purse.For(name, p, price.Terms{
+	m = llm.Budgeted(m, x.budget.For(name, p, price.Terms{
 		Detail: s.Detail, Extra: len(s.ExtraBody), Twice: strings.HasPrefix(name, "ollama/"),
 	}))
 	if x.flags.Budget == nil && strings.HasPrefix(name, "ollama/") {
@@ -226,8 +226,8 @@ func (h *held) lost(stored price.USD, unpriced bool, prices string) price.USD {
 	return max(0, price.USD(*h.Most)-stored)
 }
 
-// keep writes how the purse stands.
-func (l *ledger) keep(s price.Standing) error {
+// keep writes the balance.
+func (l *ledger) keep(s price.Balance) error {
 	budget := "null"
 	if l.budget != nil {
 		budget = fmt.Sprint(int64(*l.budget))
@@ -337,7 +337,7 @@ func (s *spending) money() string {
 }
 
 // recallSpending counts what earlier sessions of the run were billed for, and
-// opens the purse with it.
+// opens the budget with it.
 func (x *execution) recallSpending(t *tally) error {
 	if x.paid() == nil {
 		return nil
@@ -372,28 +372,28 @@ func (x *execution) recallSpending(t *tally) error {
 		return err
 	}
 	spent := t.all.spent.usd
-	earlier := price.Standing{Spent: spent, Lost: h.lost(spent, ledger.unpriced, ledger.prices), Unseen: h.Unseen}
+	earlier := price.Balance{Spent: spent, Lost: h.lost(spent, ledger.unpriced, ledger.prices), Unseen: h.Unseen}
 	ledger.unpriced = ledger.unpriced || h.Unpriced
-	if limit, ok := x.purse.Limit(); ok {
+	if limit, ok := x.budget.Limit(); ok {
 		if h.Unseen > 0 {
 			return fmt.Errorf("--budget: %s of earlier sessions may have been billed, and nobody knows how much, because their price or their cap was not known; to keep a budget that leaves them out, set \"unseen\" to 0 in %s",
 				count(h.Unseen, "call"), filepath.Join(x.dir, ledgerName))
 		}
 		ledger.budget = &limit
 	}
-	x.purse.Open(earlier, ledger.keep)
+	x.budget.Open(earlier, ledger.keep)
 	return ledger.keep(earlier)
 }
 
 // bill says at the end what the run was billed for, over all its sessions.
 func (x *execution) bill(t *tally) string {
 	s := &t.all.spent
-	stands := x.purse.Standing()
+	balance := x.budget.Balance()
 	if s.calls == 0 {
-		if stands.Lost == 0 {
+		if balance.Lost == 0 {
 			return ""
 		}
-		return fmt.Sprintf("Cost: up to %v for calls whose answer nobody saw or could use\n", stands.Lost)
+		return fmt.Sprintf("Cost: up to %v for calls whose answer nobody saw or could use\n", balance.Lost)
 	}
 	text := fmt.Sprintf("Tokens: %s in", grouped(s.input))
 	if s.cached > 0 {
@@ -404,14 +404,14 @@ func (x *execution) bill(t *tally) string {
 		text += fmt.Sprintf(", of which %s did not say all", grouped(s.silent))
 	}
 	text += "\nCost: " + s.money()
-	if limit, ok := x.purse.Limit(); ok {
+	if limit, ok := x.budget.Limit(); ok {
 		text += fmt.Sprintf(" of %v", limit)
 	}
-	if stands.Lost > 0 {
-		text += fmt.Sprintf(", and up to %v for calls whose answer nobody saw or could use", stands.Lost)
+	if balance.Lost > 0 {
+		text += fmt.Sprintf(", and up to %v for calls whose answer nobody saw or could use", balance.Lost)
 	}
-	if stands.Unseen > 0 {
-		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(stands.Unseen, "call"))
+	if balance.Unseen > 0 {
+		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(balance.Unseen, "call"))
 	}
 	var dates []string
 	for _, name := range slices.Sorted(maps.Keys(t.paid)) {
@@ -425,8 +425,8 @@ func (x *execution) bill(t *tally) string {
 	} else {
 		text += fmt.Sprintf(", by the list of prices of %s\n", list)
 	}
-	if stands.Overruns > 0 {
-		text += fmt.Sprintf("%s cost more than the most that a call can take: a server counts more tokens than it was sent, or writes more than its cap, and a budget cannot hold it\n", count(stands.Overruns, "call"))
+	if balance.Overruns > 0 {
+		text += fmt.Sprintf("%s cost more than the most that a call can take: a server counts more tokens than it was sent, or writes more than its cap, and a budget cannot hold it\n", count(balance.Overruns, "call"))
 	}
 	return text
 }

@@ -120,7 +120,7 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.keep(price.Standing{Spent: price.USD(*h.Most), Reserved: 2 * price.Dollar}); err != nil { // as if killed with calls of two dollars under way
+	if err := l.keep(price.Balance{Spent: price.USD(*h.Most), Reserved: 2 * price.Dollar}); err != nil { // as if killed with calls of two dollars under way
 		t.Fatal(err)
 	}
 	if err := l.close(); err != nil {

@@ -147,7 +147,7 @@ func (x *execution) openReplay(s *replaySource) (err error) {
 	if x.prices, err = pricesOf(x.prices, x.flags.Prices, models); err != nil {
 		return err
 	}
-	x.replay, x.purse = s, price.NewPurse(nil)
+	x.replay, x.budget = s, price.NewBudget(nil)
 	x.models = map[string]llm.Model{}
 	for _, name := range x.study.Models {
 		x.models[name] = llm.Replay(name, s)

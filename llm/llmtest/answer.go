@@ -41,7 +41,7 @@ func (s *Server) answer(ctx context.Context, p *prompt, d dialect, f Fault) (*re
 	case Page:
 		return page(http.StatusOK, "Please sign in"), nil
 	}
-	reply, err := p.control.Generate(ctx, p.request)
+	reply, err := s.generate(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -487,4 +488,20 @@ func TestRapidCutKeepsText(t *testing.T) {
 			rt.Fatalf("%q of %q at %d", cut.Text, whole.Text, limit)
 		}
 	})
+}
+
+// Would fail if a server that ignores pictures passed for one that sees, or the
+// other way about.
+func TestBlindServer(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		server := listen(t, llmtest.Options{Blind: blind})
+		m, err := chat.New(chat.Options{Name: "m", Model: "ref/reader", URL: server.URL + "/chat/completions"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.CloseIdleConnections)
+		if err := llm.CheckSight(t.Context(), m); errors.Is(err, llm.ErrBlind) != blind || err != nil != blind {
+			t.Errorf("blind %v: %v", blind, err)
+		}
+	}
 }

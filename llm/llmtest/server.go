@@ -50,6 +50,8 @@ type Options struct {
 	// it writes, below 1, where log-probabilities are asked for by Chat
 	// Completions; 0 gives none. A control has no such thing of its own.
 	Certainty float64
+	// Blind drops the pictures of requests without a word, as some proxies do.
+	Blind bool
 	// Key is the credential that requests must carry; empty for none.
 	Key string
 	// Ledger is a file to which the ledger is appended, a JSON object a line;

@@ -39,7 +39,7 @@ func (a answer) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, err
 // the provider bills must stay within the budget, failures and answers that are
 // never seen among it; the money must come back in full; and no call may wait
 // for ever.
-func TestPurseHoldsTheBudget(t *testing.T) {
+func TestBudgetHoldsTheBudget(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type attempt struct {
 			cap, used int
@@ -56,8 +56,8 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 			var kept price.USD
 			var mu sync.Mutex
 			billed := 0
-			purse := price.NewPurse(dollars(limit))
-			purse.Open(price.Standing{}, func(s price.Standing) error {
+			budget := price.NewBudget(dollars(limit))
+			budget.Open(price.Balance{}, func(s price.Balance) error {
 				mu.Lock()
 				defer mu.Unlock()
 				kept = s.Most()
@@ -88,10 +88,10 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 								return nil, &llm.Error{Kind: llm.KindRateLimit}
 							}
 							return nil, &llm.Error{Kind: llm.KindTimeout}
-						}), purse.For("m", perToken, price.Terms{}))
+						}), budget.For("m", perToken, price.Terms{}))
 						_, err := m.Generate(t.Context(), requestOf(fmt.Sprint(i), a.cap))
-						var dry *price.DryError
-						if errors.Is(err, llm.ErrBudget) && (!errors.As(err, &dry) || dry.Standing.Spent+dry.Standing.Lost+dry.Next <= dry.Limit) {
+						var exhausted *price.ExhaustedError
+						if errors.Is(err, llm.ErrBudget) && (!errors.As(err, &exhausted) || exhausted.Balance.Spent+exhausted.Balance.Lost+exhausted.Next <= exhausted.Limit) {
 							t.Errorf("stopped though the next call fits: %v", err)
 						}
 					}
@@ -102,7 +102,7 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 			}
 			close(next)
 			wg.Wait()
-			s := purse.Standing()
+			s := budget.Balance()
 			if *dollars(billed) > *dollars(limit) || s.Reserved != 0 || s.Spent+s.Lost > *dollars(limit) || *dollars(billed) > s.Spent+s.Lost || s.Overruns != 0 || kept != s.Spent+s.Lost {
 				t.Errorf("%d billed of %d; %+v, kept %v", billed, limit, s, kept)
 			}
@@ -112,9 +112,9 @@ func TestPurseHoldsTheBudget(t *testing.T) {
 
 // A call that does not fit beside those under way waits for what they give
 // back, and goes before later ones that would fit.
-func TestPurseWaitsInOrder(t *testing.T) {
+func TestBudgetWaitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		purse := price.NewPurse(dollars(10_000 + 2*tokensAround))
+		budget := price.NewBudget(dollars(10_000 + 2*tokensAround))
 		var mu sync.Mutex
 		var order []string
 		call := func(slot string, limit, used int) func() {
@@ -124,7 +124,7 @@ func TestPurseWaitsInOrder(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(time.Second)
 				return &llm.Reply{Usage: usage(used, -1, -1, 0)}, nil
-			}), purse.For("m", perToken, price.Terms{}))
+			}), budget.For("m", perToken, price.Terms{}))
 			return func() {
 				if _, err := m.Generate(t.Context(), requestOf(slot, limit)); err != nil {
 					t.Errorf("%s: %v", slot, err)
@@ -142,7 +142,7 @@ func TestPurseWaitsInOrder(t *testing.T) {
 		if got := strings.Join(order, " "); got != "first large small" {
 			t.Errorf("in the order %s", got)
 		}
-		if s := purse.Standing(); s.Spent != *dollars(60) {
+		if s := budget.Balance(); s.Spent != *dollars(60) {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -150,10 +150,10 @@ func TestPurseWaitsInOrder(t *testing.T) {
 
 // Would fail if a stop of the run, or the end of its context, left a waiting
 // call behind, or its money set aside.
-func TestPurseGivesUp(t *testing.T) {
+func TestBudgetGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		purse := price.NewPurse(dollars(5000))
-		hold, err := purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 3000))
+		budget := price.NewBudget(dollars(5000))
+		hold, err := budget.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 3000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,13 +162,13 @@ func TestPurseGivesUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var errs [2]error
 		go func() {
-			_, errs[0] = purse.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("b", 3000))
+			_, errs[0] = budget.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("b", 3000))
 		}()
-		go func() { _, errs[1] = purse.For("m", perToken, price.Terms{}).Reserve(ctx, requestOf("c", 3000)) }()
+		go func() { _, errs[1] = budget.For("m", perToken, price.Terms{}).Reserve(ctx, requestOf("c", 3000)) }()
 		synctest.Wait()
 		stop(stopped)
 		cancel()
-		if _, err := purse.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("free", 1)); !errors.Is(err, stopped) {
+		if _, err := budget.For("m", perToken, price.Terms{}).Reserve(llm.WithQuit(t.Context(), quit), requestOf("free", 1)); !errors.Is(err, stopped) {
 			t.Errorf("a call that there is money for began after the stop: %v", err)
 		}
 		synctest.Wait()
@@ -176,31 +176,31 @@ func TestPurseGivesUp(t *testing.T) {
 			t.Errorf("%v; %v", errs[0], errs[1])
 		}
 		hold(nil, &llm.Error{Kind: llm.KindServer})
-		if s := purse.Standing(); s.Reserved != 0 || s.Lost != *dollars(3000 + tokensAround) {
+		if s := budget.Balance(); s.Reserved != 0 || s.Lost != *dollars(3000 + tokensAround) {
 			t.Errorf("%+v", s)
 		}
-		_, err = purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("d", 3000))
+		_, err = budget.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("d", 3000))
 		if want := "the budget of $0.005: $0 spent, up to $0.004 on calls whose answer nobody saw or could use; the next call of m could cost $0.004"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if _, err = purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("e", 1)); !errors.Is(err, llm.ErrBudget) {
-			t.Errorf("after the purse was dry: %v", err)
+		if _, err = budget.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("e", 1)); !errors.Is(err, llm.ErrBudget) {
+			t.Errorf("after the budget was exhausted: %v", err)
 		}
 	})
 }
 
 // A server that writes more than it was allowed must be noticed, and what it
 // took counts.
-func TestPurseNoticesAnOverrun(t *testing.T) {
-	purse := price.NewPurse(dollars(10_000))
-	purse.Open(price.Standing{Spent: *dollars(100), Lost: *dollars(7)}, nil)
+func TestBudgetNoticesAnOverrun(t *testing.T) {
+	budget := price.NewBudget(dollars(10_000))
+	budget.Open(price.Balance{Spent: *dollars(100), Lost: *dollars(7)}, nil)
 	m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Usage: usage(0, -1, -1, 9000)}, nil
-	}), purse.For("m", perToken, price.Terms{}))
+	}), budget.For("m", perToken, price.Terms{}))
 	if _, err := m.Generate(t.Context(), requestOf("a", 10)); err != nil {
 		t.Fatal(err)
 	}
-	if s := purse.Standing(); s.Overruns != 1 || s.Spent != *dollars(9100) || s.Lost != *dollars(7) {
+	if s := budget.Balance(); s.Overruns != 1 || s.Spent != *dollars(9100) || s.Lost != *dollars(7) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -208,7 +208,7 @@ func TestPurseNoticesAnOverrun(t *testing.T) {
 // An answer that was written and thrown away is paid for like one that counts,
 // by what it says that it took, or else by the most; and so is a further request
 // that it took to tell.
-func TestPurseBooksAnswersThatDoNotCount(t *testing.T) {
+func TestBudgetBooksAnswersThatDoNotCount(t *testing.T) {
 	thrown := func(kind llm.Kind, u llm.Usage) error { return &llm.Error{Kind: kind, Answered: true, Usage: u} }
 	const most = tokensAround + 3000
 	for _, c := range []struct {
@@ -225,24 +225,24 @@ func TestPurseBooksAnswersThatDoNotCount(t *testing.T) {
 		{"asked again", &llm.Reply{Usage: usage(40, -1, -1, 500), Besides: new(usage(60, -1, -1, 1))}, nil, 540, 61},
 		{"asked again, no word", &llm.Reply{Usage: usage(40, -1, -1, 500), Besides: &llm.Usage{}}, nil, 540, most},
 	} {
-		purse := price.NewPurse(dollars(100_000))
-		m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) { return c.reply, c.err }), purse.For("m", perToken, price.Terms{}))
+		budget := price.NewBudget(dollars(100_000))
+		m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) { return c.reply, c.err }), budget.For("m", perToken, price.Terms{}))
 		_, _ = m.Generate(t.Context(), requestOf("a", 3000))
-		if s := purse.Standing(); s.Spent != *dollars(c.spent) || s.Lost != *dollars(c.lost) || s.Reserved != 0 {
+		if s := budget.Balance(); s.Spent != *dollars(c.spent) || s.Lost != *dollars(c.lost) || s.Reserved != 0 {
 			t.Errorf("%s: %+v, want %d spent and %d lost", c.name, s, c.spent, c.lost)
 		}
 	}
 }
 
-// A purse that cannot keep what is spent must let nothing begin.
-func TestPurseStopsWhenItCannotKeep(t *testing.T) {
-	purse := price.NewPurse(nil)
-	purse.Open(price.Standing{}, func(price.Standing) error { return errors.New("disk full") })
-	_, err := purse.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 10))
+// A budget that cannot keep what is spent must let nothing begin.
+func TestBudgetStopsWhenItCannotKeep(t *testing.T) {
+	budget := price.NewBudget(nil)
+	budget.Open(price.Balance{}, func(price.Balance) error { return errors.New("disk full") })
+	_, err := budget.For("m", perToken, price.Terms{}).Reserve(t.Context(), requestOf("a", 10))
 	if !errors.Is(err, llm.ErrJournal) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("%v", err)
 	}
-	if s := purse.Standing(); s != (price.Standing{}) {
+	if s := budget.Balance(); s != (price.Balance{}) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -251,17 +251,17 @@ func TestWorst(t *testing.T) {
 	limit := 100
 	text := &llm.Request{Slot: "s", Parts: []llm.Part{llm.Text("three é")}, Params: llm.Params{MaxTokens: &limit}, Schema: &llm.Schema{JSON: []byte(`{}`)}}
 	p := price.Price{Input: 1, CachedInput: new(0.1), CacheWrite: new(2.0), Output: 10}
-	if got, err := p.Worst(text, price.Terms{}); err != nil || got != price.USD(1e6*(2*(tokensAround+8+4)+10*100)) {
+	if got, err := p.MaxCost(text, price.Terms{}); err != nil || got != price.USD(1e6*(2*(tokensAround+8+4)+10*100)) {
 		t.Errorf("%d, %v", got, err)
 	}
-	if _, err := p.Worst(&llm.Request{Slot: "s"}, price.Terms{}); err == nil {
+	if _, err := p.MaxCost(&llm.Request{Slot: "s"}, price.Terms{}); err == nil {
 		t.Error("a call without a cap has a worst case")
 	}
-	if got, err := p.Worst(text, price.Terms{Extra: 500, Twice: true}); err != nil || got != price.USD(2e6*(2*(tokensAround+500+8+4)+10*100)) {
+	if got, err := p.MaxCost(text, price.Terms{Extra: 500, Twice: true}); err != nil || got != price.USD(2e6*(2*(tokensAround+500+8+4)+10*100)) {
 		t.Errorf("with what is added, and asked twice: %d, %v", got, err)
 	}
 	p.UpTo = 1000
-	if _, err := p.Worst(text, price.Terms{}); err == nil || !strings.Contains(err.Error(), "one for up to 1000") {
+	if _, err := p.MaxCost(text, price.Terms{}); err == nil || !strings.Contains(err.Error(), "one for up to 1000") {
 		t.Errorf("%v", err)
 	}
 }
@@ -288,13 +288,13 @@ func TestUnbilled(t *testing.T) {
 
 // Without a price or a cap nothing is known of what an attempt costs: it runs
 // over nothing, and one whose answer nobody saw is counted and not priced.
-func TestPurseKnowsWhatItDoesNotKnow(t *testing.T) {
-	var kept []price.Standing
-	purse := price.NewPurse(nil)
-	purse.Open(price.Standing{}, func(s price.Standing) error { kept = append(kept, s); return nil })
+func TestBudgetKnowsWhatItDoesNotKnow(t *testing.T) {
+	var kept []price.Balance
+	budget := price.NewBudget(nil)
+	budget.Open(price.Balance{}, func(s price.Balance) error { kept = append(kept, s); return nil })
 	uncapped := requestOf("a", 10)
 	uncapped.Params.MaxTokens = nil
-	for _, b := range []llm.Budget{purse.For("m", perToken, price.Terms{}), purse.For("n", nil, price.Terms{})} {
+	for _, b := range []llm.Budget{budget.For("m", perToken, price.Terms{}), budget.For("n", nil, price.Terms{})} {
 		for _, end := range []error{nil, &llm.Error{Kind: llm.KindTimeout}, &llm.Error{Kind: llm.KindRateLimit}} {
 			settle, err := b.Reserve(t.Context(), uncapped)
 			if err != nil {
@@ -310,10 +310,10 @@ func TestPurseKnowsWhatItDoesNotKnow(t *testing.T) {
 			}
 		}
 	}
-	if s := purse.Standing(); s.Overruns != 0 || s.Unseen != 2 || s.Blind != 0 || s.Spent != *dollars(8) {
+	if s := budget.Balance(); s.Overruns != 0 || s.Unseen != 2 || s.Blind != 0 || s.Spent != *dollars(8) {
 		t.Errorf("%+v", s)
 	}
-	if _, err := price.NewPurse(dollars(1)).For("n", nil, price.Terms{}).Reserve(t.Context(), requestOf("a", 10)); !errors.Is(err, llm.ErrBudget) {
+	if _, err := price.NewBudget(dollars(1)).For("n", nil, price.Terms{}).Reserve(t.Context(), requestOf("a", 10)); !errors.Is(err, llm.ErrBudget) {
 		t.Errorf("a budget for a model without a price: %v", err)
 	}
 }

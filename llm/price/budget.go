@@ -9,22 +9,22 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 )
 
-// A Purse keeps what a run may cost within a limit, over all its models and
+// A Budget keeps what a run may cost within a limit, over all its models and
 // sessions. Before an attempt begins it sets aside the most that this can cost:
 // a token for each byte of the prompt, the provider's rule for its pictures, and
 // the output cap. It is safe for concurrent use.
-type Purse struct {
+type Budget struct {
 	limit USD // most for none
 
-	mu    sync.Mutex
-	keep  func(Standing) error
-	state Standing
-	queue []*claim // attempts that wait, first come, first served
-	dry   error    // why no further attempt begins
+	mu        sync.Mutex
+	keep      func(Balance) error
+	state     Balance
+	queue     []*claim // attempts that wait, first come, first served
+	exhausted error    // why no further attempt begins
 }
 
-// A Standing is how a purse stands.
-type Standing struct {
+// A Balance says what of a budget is spent or set aside.
+type Balance struct {
 	Spent    USD // on answers, by their tokens
 	Lost     USD // at most, on attempts whose answer or tokens were never seen
 	Reserved USD // at most, for attempts under way
@@ -37,7 +37,7 @@ type Standing struct {
 }
 
 // Most returns the most that can have been spent, without Unseen and Blind.
-func (s *Standing) Most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
+func (s *Balance) Most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
 
 // A claim is an attempt that waits for its money.
 type claim struct {
@@ -47,33 +47,33 @@ type claim struct {
 	err  error
 }
 
-// NewPurse returns a purse with a limit, nil for none.
-func NewPurse(limit *USD) *Purse {
-	p := &Purse{limit: most}
+// NewBudget returns a budget with a limit, nil for none.
+func NewBudget(limit *USD) *Budget {
+	p := &Budget{limit: most}
 	if limit != nil {
 		p.limit = *limit
 	}
 	return p
 }
 
-// Open says how earlier sessions left the purse, and who keeps how it stands
+// Open says what earlier sessions spent, and who keeps the balance
 // from now on: keep is told before an attempt begins and after it ended, and its
 // error stops the run. It may be nil. Open belongs before the first attempt.
-func (p *Purse) Open(earlier Standing, keep func(Standing) error) {
+func (p *Budget) Open(earlier Balance, keep func(Balance) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state, p.keep = earlier, keep
 }
 
-// Standing returns how the purse stands.
-func (p *Purse) Standing() Standing {
+// Balance returns the balance of now.
+func (p *Budget) Balance() Balance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state
 }
 
-// Limit returns the purse's limit; false when it has none.
-func (p *Purse) Limit() (USD, bool) { return p.limit, p.limit != most }
+// Limit returns the budget's limit; false when it has none.
+func (p *Budget) Limit() (USD, bool) { return p.limit, p.limit != most }
 
 // Terms are what a model's requests cost beside what they hold.
 type Terms struct {
@@ -84,38 +84,38 @@ type Terms struct {
 	Twice bool
 }
 
-// For returns the purse as the budget of one model. The price is nil where it is
+// For returns the budget as the budget of one model. The price is nil where it is
 // not known.
-func (p *Purse) For(name string, price *Price, terms Terms) llm.Budget {
-	return &purseOf{p, name, price, terms}
+func (p *Budget) For(name string, price *Price, terms Terms) llm.Budget {
+	return &modelBudget{p, name, price, terms}
 }
 
-type purseOf struct {
-	purse *Purse
-	name  string
-	price *Price
-	terms Terms
+type modelBudget struct {
+	budget *Budget
+	name   string
+	price  *Price
+	terms  Terms
 }
 
 // Reserve implements llm.Budget.
-func (b *purseOf) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
+func (b *modelBudget) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
 	need := bound{known: true}
 	var err error
 	if b.price == nil {
 		err = errors.New("the list of prices does not have it")
 	} else {
-		need.usd, err = b.price.Worst(req, b.terms)
+		need.usd, err = b.price.MaxCost(req, b.terms)
 	}
 	if err != nil {
-		if _, limited := b.purse.Limit(); limited {
+		if _, limited := b.budget.Limit(); limited {
 			return nil, fmt.Errorf("%w: %s: %w", llm.ErrBudget, b.name, err)
 		}
 		need = bound{}
 	}
-	if err := b.purse.reserve(ctx, b.name, need); err != nil {
+	if err := b.budget.reserve(ctx, b.name, need); err != nil {
 		return nil, err
 	}
-	return func(reply *llm.Reply, err error) { b.purse.settle(need, b.bill(need, reply, err)) }, nil
+	return func(reply *llm.Reply, err error) { b.budget.settle(need, b.bill(need, reply, err)) }, nil
 }
 
 // A bound is the most that an attempt can cost, where that is known.
@@ -130,7 +130,7 @@ type bill struct {
 	unseen      bool // it may have been billed, nobody knows how much
 }
 
-func (b *purseOf) bill(need bound, reply *llm.Reply, err error) bill {
+func (b *modelBudget) bill(need bound, reply *llm.Reply, err error) bill {
 	var e *llm.Error
 	switch {
 	case err != nil && llm.Unbilled(err):
@@ -154,7 +154,7 @@ func (b *purseOf) bill(need bound, reply *llm.Reply, err error) bill {
 }
 
 // most is the most that an answer of which no record stays can have cost.
-func (b *purseOf) most(need bound, u *llm.Usage) USD {
+func (b *modelBudget) most(need bound, u *llm.Usage) USD {
 	cost := b.price.Cost(*u)
 	if cost.AtLeast {
 		return max(need.usd, cost.USD)
@@ -163,7 +163,7 @@ func (b *purseOf) most(need bound, u *llm.Usage) USD {
 }
 
 // reserve waits for the money.
-func (p *Purse) reserve(ctx context.Context, name string, need bound) error {
+func (p *Budget) reserve(ctx context.Context, name string, need bound) error {
 	c := &claim{name: name, need: need, turn: make(chan struct{})}
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
@@ -185,7 +185,7 @@ func (p *Purse) reserve(ctx context.Context, name string, need bound) error {
 }
 
 // giveUp takes a claim back, also one that was granted meanwhile.
-func (p *Purse) giveUp(c *claim, err error) error {
+func (p *Budget) giveUp(c *claim, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, other := range p.queue {
@@ -204,14 +204,14 @@ func (p *Purse) giveUp(c *claim, err error) error {
 }
 
 // setAside and release count an attempt among those under way.
-func (s *Standing) setAside(need bound) {
+func (s *Balance) setAside(need bound) {
 	s.Reserved += need.usd
 	if !need.known {
 		s.Blind++
 	}
 }
 
-func (s *Standing) release(need bound) {
+func (s *Balance) release(need bound) {
 	s.Reserved -= need.usd
 	if !need.known {
 		s.Blind--
@@ -220,42 +220,42 @@ func (s *Standing) release(need bound) {
 
 // admit lets in those at the head of the queue for whom there is money. When
 // there is not enough for the first, and would not be if all calls under way
-// cost nothing, the purse is dry, and everybody is told.
-func (p *Purse) admit() {
+// cost nothing, the budget is exhausted, and everybody is told.
+func (p *Budget) admit() {
 	for len(p.queue) > 0 {
 		c := p.queue[0]
 		switch {
-		case p.dry != nil:
+		case p.exhausted != nil:
 		case p.state.Most().plus(c.need.usd) <= p.limit:
 			p.state.setAside(c.need)
 			if !p.told() {
 				p.state.release(c.need)
 			}
 		case p.state.Spent.plus(p.state.Lost).plus(c.need.usd) > p.limit:
-			p.dry = &DryError{Limit: p.limit, Standing: p.state, Model: c.name, Next: c.need.usd}
+			p.exhausted = &ExhaustedError{Limit: p.limit, Balance: p.state, Model: c.name, Next: c.need.usd}
 		default:
 			return
 		}
-		c.err = p.dry
+		c.err = p.exhausted
 		close(c.turn)
 		p.queue = p.queue[1:]
 	}
 }
 
-// told tells keep how the purse stands; a failure makes the purse dry.
-func (p *Purse) told() bool {
+// told tells keep the balance; after a failure no further attempt begins.
+func (p *Budget) told() bool {
 	if p.keep == nil {
 		return true
 	}
 	err := p.keep(p.state)
-	if err != nil && p.dry == nil {
-		p.dry = fmt.Errorf("%w: what the run spends cannot be kept: %w", llm.ErrJournal, err)
+	if err != nil && p.exhausted == nil {
+		p.exhausted = fmt.Errorf("%w: what the run spends cannot be kept: %w", llm.ErrJournal, err)
 	}
 	return err == nil
 }
 
 // settle gives back what was set aside and books what it came to.
-func (p *Purse) settle(need bound, b bill) {
+func (p *Budget) settle(need bound, b bill) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.release(need)
@@ -271,29 +271,29 @@ func (p *Purse) settle(need bound, b bill) {
 	p.admit()
 }
 
-// A DryError says that the next call could cost more than is left. It wraps
+// An ExhaustedError says that the next call could cost more than is left. It wraps
 // llm.ErrBudget.
-type DryError struct {
-	Limit    USD
-	Standing Standing // at that moment
-	Model    string   // whose call it was
-	Next     USD      // the most that it could cost
+type ExhaustedError struct {
+	Limit   USD
+	Balance Balance // at that moment
+	Model   string  // whose call it was
+	Next    USD     // the most that it could cost
 }
 
 // Error says what was spent and what the next call could cost.
-func (e *DryError) Error() string {
-	text := fmt.Sprintf("the budget of %v: %v spent", e.Limit, e.Standing.Spent)
-	if e.Standing.Lost > 0 {
-		text += fmt.Sprintf(", up to %v on calls whose answer nobody saw or could use", e.Standing.Lost)
+func (e *ExhaustedError) Error() string {
+	text := fmt.Sprintf("the budget of %v: %v spent", e.Limit, e.Balance.Spent)
+	if e.Balance.Lost > 0 {
+		text += fmt.Sprintf(", up to %v on calls whose answer nobody saw or could use", e.Balance.Lost)
 	}
-	if e.Standing.Reserved > 0 {
-		text += fmt.Sprintf(", up to %v for calls under way", e.Standing.Reserved)
+	if e.Balance.Reserved > 0 {
+		text += fmt.Sprintf(", up to %v for calls under way", e.Balance.Reserved)
 	}
 	return text + fmt.Sprintf("; the next call of %s could cost %v", e.Model, e.Next)
 }
 
 // Unwrap returns llm.ErrBudget.
-func (e *DryError) Unwrap() error { return llm.ErrBudget }
+func (e *ExhaustedError) Unwrap() error { return llm.ErrBudget }
 
 // Bytes of a request beside its parts, in tokens at most: roles and marks
 // around the messages, and what a provider writes around a schema.
@@ -302,10 +302,10 @@ const (
 	tokensSchemaBytes = 2 // a byte of a schema
 )
 
-// Worst returns the most that one attempt at a request can cost. It is an error
+// MaxCost returns the most that one attempt at a request can cost. It is an error
 // when that is unknown: no output cap, no rule for pictures, or a longer prompt
 // than the price is for.
-func (p *Price) Worst(req *llm.Request, terms Terms) (USD, error) {
+func (p *Price) MaxCost(req *llm.Request, terms Terms) (USD, error) {
 	if req.Params.MaxTokens == nil {
 		return 0, fmt.Errorf("%s has no cap on its output tokens, so that it could cost anything; give one with --max-tokens", req.Slot)
 	}
