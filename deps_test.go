@@ -38,13 +38,14 @@ var mayImport = map[string][]string{
 	"navigate":                 {"lake", "observe", "memory", "llm"},
 	"gym":                      {"lake", "instance", "memory", "observe", "navigate"},
 	"study":                    {"lake", "instance", "memory", "observe", "llm", "audit", "navigate"},
-	"run":                      {"lake", "instance", "memory", "observe", "llm", "reference", "audit", "navigate", "study"},
-	"store":                    {},
-	"export":                   {"store", "observe", "lake"},
-	"analysis":                 {"lake", "stats"},
-	"report":                   {"lake", "observe", "analysis", "stats", "report/figure"},
-	"report/figure":            {"lake", "observe", "analysis", "stats"},
-	"cmd/spatialstale":         {"*"},
+	"run": {"lake", "instance", "memory", "observe", "llm", "llm/price", "llm/provider", "llm/provider/chat", "llm/provider/anthropic",
+		"llm/provider/gemini", "llm/provider/ollama", "reference", "audit", "navigate", "study", "store"},
+	"store":            {},
+	"export":           {"store", "observe", "lake"},
+	"analysis":         {"lake", "stats"},
+	"report":           {"lake", "observe", "analysis", "stats", "report/figure"},
+	"report/figure":    {"lake", "observe", "analysis", "stats"},
+	"cmd/spatialstale": {"*"},
 }
 
 // TestImports fails on an import that runs against the flow, and on a package

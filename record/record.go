@@ -386,6 +386,10 @@ type Manifest struct {
 	Instances map[string]string `json:"instances"` // "seed/ROWSxCOLS/regime" → SHA-256 of the instance's JSON
 	Trials    int               `json:"trials"`    // planned
 
+	// Execution is how the run was begun, so that it goes on so (run.Pace): no
+	// result depends on it. Absent where nothing was asked.
+	Execution json.RawMessage `json:"execution,omitempty"`
+
 	// ReplayedFrom are the runs whose replies the run was made from; none where
 	// models were asked.
 	ReplayedFrom []Origin `json:"replayed_from,omitempty"`

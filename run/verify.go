@@ -27,6 +27,7 @@ type Verification struct {
 	Replayed               int // trials made again from their calls, all that ended and did not fail
 	Calls                  int
 	Instances              int
+	Parts                  int // texts and pictures whose hash was compared, by Check
 }
 
 // Verify compares a stored run with what its study makes of it now: the plan

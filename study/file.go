@@ -28,7 +28,10 @@ func ReadFile(path string) (*Study, error) {
 	return ParseFile(path, text)
 }
 
-// ParseFile reads a study's YAML; the name stands in errors.
+// Parse reads a study's YAML.
+func Parse(text string) (*Study, error) { return ParseFile("study", []byte(text)) }
+
+// ParseFile reads a study's YAML; the name is for errors.
 func ParseFile(name string, text []byte) (*Study, error) {
 	root, err := parseYAML(text)
 	if err != nil {

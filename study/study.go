@@ -185,6 +185,12 @@ func (s *Study) Check() error {
 	return errors.Join(errs...)
 }
 
+// Shows reports whether any task shows the lake in that way.
+func (s *Study) Shows(modality string) bool {
+	return s.Detection != nil && slices.Contains(s.Detection.Modalities, modality) ||
+		s.Navigation != nil && slices.Contains(s.Navigation.Modalities, modality)
+}
+
 func checkModalities(task string, modalities []string) error {
 	if len(modalities) == 0 {
 		return fmt.Errorf("%s: no modality; there are text and vision", task)

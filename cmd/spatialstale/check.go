@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"github.com/spatialstale/spatialstale/record"
 	"strings"
 
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
-	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -21,11 +19,17 @@ const shownProblems = 20
 
 // Run verifies a run and changes nothing in it.
 func (c *checkCmd) Run(e *env) error {
-	stored, err := store.Open(c.Dir)
+	stored, err := run.Open(c.Dir)
 	if err != nil {
 		return err
 	}
 	defer stored.Close()
+	var prompts study.Prompts
+	if c.Prompts != "" {
+		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
+			return err
+		}
+	}
 	problems := 0
 	var unsaid error // what could not be written
 	say := func(format string, args ...any) {
@@ -33,42 +37,16 @@ func (c *checkCmd) Run(e *env) error {
 			unsaid = err
 		}
 	}
-	found := func(text string) {
+	v, err := stored.Check(e.ctx, prompts, func(text string) {
 		if problems++; problems <= shownProblems {
 			say("wrong: %s\n", text)
 		}
-	}
-	structure, err := stored.Integrity()
-	if err != nil {
-		return err
-	}
-	for _, text := range structure {
-		found("the database: " + text)
-	}
-	if err := stored.Redundancies(found); err != nil {
-		return err
-	}
-	if orphans, err := stored.Orphans(); err != nil {
-		return err
-	} else if orphans > 0 {
-		found(fmt.Sprintf("%d rows belong to no planned trial", orphans))
-	}
-	parts := 0
-	for p, err := range stored.Parts() {
-		if err == nil {
-			err = run.VerifyPart(&p)
-		}
-		if err != nil {
-			found(err.Error())
-		}
-		parts++
-	}
-	v, err := c.compare(e, stored, found)
+	})
 	if err != nil {
 		return err
 	}
 	say("%d texts and pictures, %d calls, %d instances; %d of %d planned trials ended, %d of them failed; %d trials made again from their replies\n",
-		parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
+		v.Parts, v.Calls, v.Instances, v.Ended, v.Planned, v.Failed, v.Replayed)
 	for _, m := range stored.Manifest().Models {
 		sayModel(say, &m)
 	}
@@ -103,24 +81,4 @@ func sayModel(say func(format string, args ...any), m *record.ModelInfo) {
 		words = append(words, "its server reported several names, so that more than one model may have answered: "+strings.Join(m.ServerModels, ", "))
 	}
 	say("%s: %s\n", m.Name, strings.Join(words, "; "))
-}
-
-// compare makes the run's trials again from their replies.
-func (c *checkCmd) compare(e *env, stored *store.Run, found func(string)) (run.Verification, error) {
-	manifest := stored.Manifest()
-	s, err := runnableStudy(stored, c.Dir)
-	if err != nil {
-		return run.Verification{}, err
-	}
-	prompts := study.DefaultPrompts()
-	if c.Prompts != "" {
-		var err error
-		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
-			return run.Verification{}, err
-		}
-	}
-	if err := samePrompts(manifest.Prompts, prompts.Sums()); err != nil {
-		return run.Verification{}, errors.Join(fmt.Errorf("%s: its trials cannot be made again", c.Dir), err)
-	}
-	return run.Verify(e.ctx, s, prompts, stored, found)
 }

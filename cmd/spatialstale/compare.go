@@ -10,6 +10,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -107,16 +108,12 @@ func (c *compareCmd) differences(a, b *record.Manifest) ([]analysis.Difference, 
 			out = append(out, analysis.Difference{What: what, A: a, B: b})
 		}
 	}
-	studyA, errA := storedStudy(a, c.A)
-	studyB, errB := storedStudy(b, c.B)
+	studyA, errA := run.StudyOf(a, c.A)
+	studyB, errB := run.StudyOf(b, c.B)
 	if err := errors.Join(errA, errB); err != nil {
 		return nil, err
 	}
-	settingsA, errA := flat(studyA)
-	settingsB, errB := flat(studyB)
-	if err := errors.Join(errA, errB); err != nil {
-		return nil, err
-	}
+	settingsA, settingsB := studyA.Settings(), studyB.Settings()
 	for _, key := range bothKeys(settingsA, settingsB) {
 		if rawA, rawB := settingsA[key], settingsB[key]; rawA != rawB {
 			wordsA, wordsB := valueWords(key, rawA), valueWords(key, rawB)

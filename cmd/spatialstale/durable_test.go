@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/llm/llmtest"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 )
 
@@ -44,7 +45,7 @@ func newPaid(t *testing.T, opts llmtest.Options, args ...string) *paid {
 func (p *paid) run(kill time.Duration, args ...string) (code int, stderr string) {
 	p.t.Helper()
 	cmd := command(p.t, args...)
-	cmd.Env = append(cmd.Env, "REHEARSE_BASE_URL="+p.server.URL, nameCallsVar+"=1")
+	cmd.Env = append(cmd.Env, "REHEARSE_BASE_URL="+p.server.URL, run.NameCallsVar+"=1")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {

@@ -9,11 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/spatialstale/spatialstale/run"
 )
 
 // Exit codes.
@@ -99,8 +100,9 @@ func execute(args []string, e env) int {
 	fmt.Fprintf(e.stderr, "spatialstale: %v\n", err)
 	var stopped stoppedError
 	var usage usageError
+	var misuse run.UsageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &misuse):
 		return exitUsage
 	case errors.As(err, &stopped):
 		return exitStopped
@@ -118,7 +120,7 @@ func dispatch(args []string, e env) (err error) {
 		kong.Name("spatialstale"),
 		kong.Description(description),
 		kong.Writers(e.stdout, e.stderr),
-		kong.Vars{"version": "spatialstale " + version()},
+		kong.Vars{"version": "spatialstale " + run.Version()},
 		kong.Exit(func(code int) { panic(exitRequest{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -140,22 +142,4 @@ func dispatch(args []string, e env) (err error) {
 		return usageError{fmt.Errorf("%w (see spatialstale --help)", err)}
 	}
 	return k.Run(&e)
-}
-
-// version is the module's version and, for a build from a checkout, its commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = s.Value[:min(12, len(s.Value))]
-		}
-	}
-	if v == "" || v == "(devel)" {
-		return "devel"
-	}
-	return v
 }

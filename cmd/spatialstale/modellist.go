@@ -10,7 +10,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/reference"
-	"github.com/spatialstale/spatialstale/study"
+	"github.com/spatialstale/spatialstale/run"
 )
 
 type modelsCmd struct {
@@ -32,11 +32,11 @@ func (c *modelsCmd) Run(e *env) error {
 	case c.Ping:
 		return c.ping(e)
 	}
-	getenv, err := c.environment()
-	if err != nil {
+	var o run.Options
+	if err := c.fill(&o); err != nil {
 		return err
 	}
-	list := listProviders(provider.Env{Getenv: getenv})
+	list := listProviders(provider.Env{Getenv: o.Getenv})
 	if c.JSON {
 		return writeJSON(e.stdout, map[string]any{"providers": list, "controls": controlsList()})
 	}
@@ -58,7 +58,7 @@ type listedProvider struct {
 
 func listProviders(env provider.Env) []listedProvider {
 	var list []listedProvider
-	for _, p := range providers().All() {
+	for _, p := range run.Providers().All() {
 		a := p.Access
 		l := listedProvider{Form: p.Form, Note: p.Note, Credential: []string{}, Optional: a.Optional, URLVar: a.BaseURLVar}
 		for _, name := range []string{a.Credential, a.Or} {
@@ -161,19 +161,21 @@ func withoutUser(address string) string {
 
 // ping makes one call to each named model.
 func (c *modelsCmd) ping(e *env) error {
-	s := &study.Study{Models: c.Model}
-	if err := nameModels(s); err != nil {
+	if err := run.NameModels(c.Model); err != nil {
 		return err
 	}
-	getenv, err := c.environment()
-	if err != nil {
+	var o run.Options
+	if err := c.fill(&o); err != nil {
 		return err
 	}
-	o := &opener{flags: &modelFlags{connectionFlags: c.connectionFlags, requestFlags: c.requestFlags}, watch: &effective{}, getenv: getenv}
+	var err error
+	if o.Models, err = c.models(c.Model); err != nil {
+		return err
+	}
 	failed := 0
 	pongs := []pong{}
-	for _, name := range s.Models {
-		p := ping(e, o, name, s.Models)
+	for _, name := range c.Model {
+		p := ping(e, o, c.NoSchema, name)
 		if !p.OK {
 			failed++
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/llm/llmtest"
-	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 )
 
@@ -36,12 +37,12 @@ func priceFile(t *testing.T, model, price string) string {
 // billed is what the stored calls of a run cost, worked out anew.
 func billed(t *testing.T, dir string, rateIn, rateOut float64) (dollars float64, calls int) {
 	t.Helper()
-	run, err := store.Open(dir)
+	stored, err := store.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer run.Close()
-	for c, err := range run.Calls() {
+	defer stored.Close()
+	for c, err := range stored.Calls() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +50,19 @@ func billed(t *testing.T, dir string, rateIn, rateOut float64) (dollars float64,
 		calls++
 	}
 	return dollars, calls
+}
+
+// spentFile reads what a run keeps of what it spent.
+func spentFile(t *testing.T, dir string) (m map[string]any) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "spent.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // A run must stop before it could cost more than its budget, at any
@@ -60,7 +74,7 @@ func TestBudget(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger.jsonl")
 	url, stop := rehearse(t, "--ledger", ledger, "--faults", "429-ms=0.05,502=0.02,seed=3", "--retry-after", "1ms")
 	t.Setenv("REHEARSE_BASE_URL", url)
-	t.Setenv(nameCallsVar, "1")
+	t.Setenv(run.NameCallsVar, "1")
 	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
 	dir := filepath.Join(t.TempDir(), "run")
 	study := []string{"run", "quick", "--seeds", "2", "--modality", "text", "--task", "detect", "--model", model, "--concurrency", "4", "--out", dir}
@@ -98,9 +112,8 @@ func TestBudget(t *testing.T) {
 	if n := llmtest.Count(entries); n.Repeated != 0 || n.Distinct != calls {
 		t.Errorf("%+v for %d calls", n, calls)
 	}
-	h, err := readLedger(filepath.Join(dir, ledgerName))
-	if most := price.USD(*h.Most); err != nil || most.Dollars() < spent-1e-9 || most.Dollars() > 5 {
-		t.Errorf("the ledger holds %v of %v: %v", most, spent, err)
+	if most := spentFile(t, dir)["spent_at_most"].(float64) / 1e12; most < spent-1e-9 || most > 5 {
+		t.Errorf("spent.json holds %v of %v", most, spent)
 	}
 }
 
@@ -116,27 +129,27 @@ func TestBudgetRemembersWhatNobodySaw(t *testing.T) {
 	if code, said := outcome("run", "quick", "--seeds", "1", "--modality", "text", "--task", "detect", "--regime", "L1,L2", "--model", model, "--out", dir, "--prices", prices, "--budget", "0.08"); code != exitStopped {
 		t.Fatalf("%d: %s", code, said)
 	}
-	l, h, err := openLedger(dir)
+	killed := spentFile(t, dir) // as if killed with calls of two dollars under way
+	killed["spent_at_most"] = killed["spent_at_most"].(float64) + 2e12
+	killed["lost_at_most"] = 2e12
+	b, err := json.Marshal(killed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.keep(price.Balance{Spent: price.USD(*h.Most), Reserved: 2 * price.Dollar}); err != nil { // as if killed with calls of two dollars under way
-		t.Fatal(err)
-	}
-	if err := l.close(); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "spent.json"), b, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, said := outcome("resume", dir, "--prices", prices, "--budget", "2")
 	if code != exitStopped || !strings.Contains(said, "up to $2.00 on calls whose answer nobody saw or could use") {
 		t.Errorf("%d: %s", code, said)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ledgerName), []byte("{}"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "spent.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "2"); code != exitFailed || !strings.Contains(said, "it does not say what the run has spent") {
 		t.Errorf("%d: %s", code, said)
 	}
-	if err := os.Remove(filepath.Join(dir, ledgerName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "spent.json")); err != nil {
 		t.Fatal(err)
 	}
 	if code, said := outcome("resume", dir, "--prices", prices, "--budget", "2"); code != exitDone {
@@ -185,29 +198,6 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 // What a session without prices stored must not make up for what an earlier one
 // lost, and what it may have lost itself is not forgotten.
 func TestSessionsWithoutPrices(t *testing.T) {
-	h := held{Most: new(int64(10)), Lost: 4, Prices: "those"}
-	for _, c := range []struct {
-		stored   price.USD
-		before   bool // a session without prices came before
-		now      bool // this one has none
-		want     price.USD
-		whatever string
-	}{
-		{6, false, false, 4, "nothing happened"},
-		{9, false, false, 1, "a call under way was stored after all"},
-		{30, false, false, 0, "and more"},
-		{30, true, false, 4, "the calls of a session without prices are not those"},
-		{0, false, true, 4, "nothing is known of what is stored"},
-	} {
-		h.Unpriced = c.before
-		if got := h.lost(c.stored, c.now, "those"); got != c.want {
-			t.Errorf("%s: %d, want %d", c.whatever, got, c.want)
-		}
-	}
-	h.Unpriced = false
-	if got := h.lost(30, false, "thrice as much"); got != 4 {
-		t.Errorf("by other prices %d is lost, want 4", got)
-	}
 	const model = "openai-api/rehearse/ref/reader"
 	url, stop := rehearse(t, "--faults", "reset=1")
 	defer stop()
@@ -217,8 +207,8 @@ func TestSessionsWithoutPrices(t *testing.T) {
 	if code != exitStopped {
 		t.Fatalf("%d: %s", code, said)
 	}
-	if got, err := readLedger(filepath.Join(dir, ledgerName)); err != nil || got.Unseen == 0 || !got.Unpriced {
-		t.Fatalf("%+v %v", got, err)
+	if got := spentFile(t, dir); got["unseen"] == 0.0 || got["unpriced"] != true {
+		t.Fatalf("%+v", got)
 	}
 	prices := priceFile(t, model, "{input: 2.50, output: 10, thinks: false, source: made up}")
 	if code, said := outcome("resume", dir, "--retry-errors", "--prices", prices, "--budget", "3"); code != exitFailed || !strings.Contains(said, "may have been billed, and nobody knows how much") {
@@ -238,26 +228,6 @@ func TestBudgetRefusesPicturesWithoutARule(t *testing.T) {
 	for _, sum := range []string{"-1", "lots", "1e9"} {
 		if code, said := outcome("run", "quick", "--budget="+sum); code != exitUsage || !strings.Contains(said, sum) {
 			t.Errorf("--budget %s: %d: %s", sum, code, said)
-		}
-	}
-}
-
-func TestMoneySays(t *testing.T) {
-	one := price.Dollar
-	for _, c := range []struct {
-		s    spending
-		want string
-	}{
-		{spending{}, ""},
-		{spending{calls: 2, usd: one}, "$1.00"},
-		{spending{calls: 2, unknown: 2}, "price unknown"},
-		{spending{calls: 2, unknown: 1, usd: one}, "$1.00 and 1 call of unknown price"},
-		{spending{calls: 2, atLeast: 1, usd: one}, "at least $1.00"},
-		{spending{calls: 2, atMost: 1, usd: one}, "at most $1.00"},
-		{spending{calls: 2, atMost: 1, atLeast: 1, usd: one}, "about $1.00"},
-	} {
-		if got := c.s.money(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
 		}
 	}
 }

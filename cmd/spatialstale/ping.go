@@ -61,9 +61,9 @@ const pingTokens = 4096
 
 // ping asks a model one step, with a picture; a model that takes none is asked
 // once more, in text. There are no other attempts.
-func ping(e *env, o *opener, name string, names []string) pong {
+func ping(e *env, o run.Options, noSchema bool, name string) pong {
 	p := pong{Model: name}
-	m, err := o.openOne(name, names)
+	m, info, err := run.OpenModel(name, o)
 	if err != nil {
 		p.Error = bareError(err)
 		return p
@@ -96,18 +96,14 @@ func ping(e *env, o *opener, name string, names []string) pong {
 		}
 		break
 	}
-	for _, info := range o.watch.models() {
-		if info.Name == name {
-			p.Endpoints, p.Changes = info.Endpoints, info.Changes
-		}
-	}
+	p.Endpoints, p.Changes = info().Endpoints, info().Changes
 	if reply == nil {
 		return p
 	}
 	p.OK, p.ServerModel, p.Finish = true, reply.Model, string(reply.Finish)
 	p.Input, p.Output = reply.Usage.InputTokens, reply.Usage.OutputTokens
 	p.Answer = firstWords(reply.Text)
-	p.Schema = schemaWord(reply, o.flags.NoSchema, p.Changes)
+	p.Schema = schemaWord(reply, noSchema, p.Changes)
 	return p
 }
 

@@ -30,7 +30,7 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := nameModels(s); err != nil {
+	if err := run.NameModels(s.Models); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's
@@ -61,16 +61,16 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	models := estimates(s, calls, prices, c.Detail)
+	models := run.EstimatesOf(s, calls, prices, c.Detail)
 	if c.JSON {
 		enc := json.NewEncoder(e.stdout)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(struct {
-			Study  *study.Study `json:"study"`
-			Calls  []run.Volume `json:"calls"`
-			Prices string       `json:"prices"` // the list's date
-			Models []estimate   `json:"models"`
+			Study  *study.Study   `json:"study"`
+			Calls  []run.Volume   `json:"calls"`
+			Prices string         `json:"prices"` // the list's date
+			Models []run.Estimate `json:"models"`
 		}{s, calls, prices.Date, models})
 	}
 	type line struct{ task, model string }
@@ -116,7 +116,7 @@ func (c *planCmd) Run(e *env) error {
 }
 
 // bill writes what tokens and money the models would take; nothing for controls.
-func (c *planCmd) bill(e *env, prices *price.List, models []estimate) error {
+func (c *planCmd) bill(e *env, prices *price.List, models []run.Estimate) error {
 	if controls(models) == len(models) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (c *planCmd) bill(e *env, prices *price.List, models []estimate) error {
 		if m.Control {
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", spread(&m.Calls), spread(m.Input), m.cached(), spread(&m.Output), m.money(), m.Model)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", spread(&m.Calls), spread(m.Input), cached(m), spread(&m.Output), money(m), m.Model)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -9,134 +9,48 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/spatialstale/spatialstale/run"
 )
 
 // A display shows how far a run is. What it cannot write it leaves out: a run
 // outlives its terminal.
 type display interface {
 	notice(line string) // something that happened
-	show(all standing, models []standing, took time.Duration)
-	end(all standing, models []standing, took time.Duration)
+	show(all *run.Progress, models []run.Progress)
+	end(all *run.Progress, models []run.Progress)
 }
 
 // How often a display is refreshed.
 const (
-	barsEvery    = 200 * time.Millisecond
-	linesEvery   = 5 * time.Second
-	eventEvery   = time.Second
-	noticesEvery = 100 * time.Millisecond
+	barsEvery  = 200 * time.Millisecond
+	linesEvery = 5 * time.Second
+	eventEvery = time.Second
 )
 
-// showProgress writes how far the run is until the returned function is called,
-// which waits for the last word.
-func (t *tally) showProgress(w io.Writer, asJSON bool) (stop func()) {
+// showProgress writes how far a session is until it is over.
+func showProgress(w io.Writer, session *run.Session, asJSON bool) {
 	var d display
 	every := linesEvery
+	models := session.Study().Models
 	switch {
 	case asJSON:
-		d, every = &eventDisplay{w, t.order}, eventEvery
+		d, every = &eventDisplay{w, models}, eventEvery
 	case isTerminal(w):
-		d, every = newBars(w, t.order), barsEvery
+		d, every = newBars(w, models), barsEvery
 	default:
 		d = &lineDisplay{w}
 	}
-	quit, finished := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(finished)
-		tick, news := time.NewTicker(every), time.NewTicker(noticesEvery)
-		defer tick.Stop()
-		defer news.Stop()
-		tell := func() {
-			for _, line := range t.takeNotices() {
-				d.notice(line)
-			}
+	for e := range session.Events(every) {
+		switch e.Kind {
+		case run.Notice:
+			d.notice(e.Text)
+		case run.Ticked:
+			d.show(e.Progress, e.Models)
+		case run.Ended:
+			d.end(e.Progress, e.Models)
 		}
-		d.show(t.standings())
-		for {
-			select {
-			case <-news.C:
-				tell()
-			case <-tick.C:
-				d.show(t.standings())
-			case <-quit:
-				tell()
-				d.end(t.standings())
-				return
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-finished
 	}
-}
-
-// rate returns trials a second by this run of the program, 0 before the first.
-func (s *standing) rate(took time.Duration) float64 {
-	if took <= 0 {
-		return 0
-	}
-	return float64(s.done-s.before) / took.Seconds()
-}
-
-// left estimates the time to the end; it is not known before the first trial.
-func (s *standing) left(took time.Duration) (time.Duration, bool) {
-	made := s.done - s.before
-	if made == 0 || s.done >= s.total {
-		return 0, false
-	}
-	return time.Duration(float64(took) / float64(made) * float64(s.total-s.done)), true
-}
-
-// words are what there is to say beside the count of trials.
-func (s *standing) words(took time.Duration) string {
-	var parts []string
-	if r := s.rate(took); r >= 10 {
-		parts = append(parts, fmt.Sprintf("%.0f/s", r))
-	} else if r > 0 {
-		parts = append(parts, fmt.Sprintf("%.2g/s", r))
-	}
-	if s.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", s.failed))
-	}
-	if s.retries > 0 {
-		parts = append(parts, fmt.Sprintf("%d retried", s.retries))
-	}
-	if words := s.waiting.String(); words != "" {
-		parts = append(parts, words)
-	}
-	if s.input+s.output > 0 && s.waiting.calls == 0 { // a row has room for one of the two
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", short(s.input), short(s.output)))
-	}
-	if money := s.spent.money(); money != "" {
-		if s.limit != nil {
-			money += fmt.Sprintf(" of %v", *s.limit)
-		}
-		parts = append(parts, money)
-	}
-	if left, known := s.left(took); known {
-		parts = append(parts, fmt.Sprintf("%v left", left.Round(time.Second)))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// known is a number of tokens, nil for none: no call has none.
-func known(tokens int) *int {
-	if tokens == 0 {
-		return nil
-	}
-	return &tokens
-}
-
-// short writes a count in few characters: 950, 12k, 3.4M.
-func short(n int) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprint(n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
 // lineDisplay writes a line now and then.
@@ -144,19 +58,13 @@ type lineDisplay struct{ w io.Writer }
 
 func (d *lineDisplay) notice(line string) { fmt.Fprintln(d.w, line) }
 
-func (d *lineDisplay) show(all standing, models []standing, took time.Duration) {
-	if took >= linesEvery {
-		d.end(all, models, took)
+func (d *lineDisplay) show(all *run.Progress, models []run.Progress) {
+	if all.Took >= linesEvery {
+		d.end(all, models)
 	}
 }
 
-func (d *lineDisplay) end(all standing, _ []standing, took time.Duration) {
-	line := fmt.Sprintf("%d of %d trials in %.1f s", all.done, all.total, took.Seconds())
-	if words := all.words(took); words != "" {
-		line += ": " + words
-	}
-	fmt.Fprintln(d.w, line)
-}
+func (d *lineDisplay) end(all *run.Progress, _ []run.Progress) { fmt.Fprintln(d.w, all) }
 
 // bars draw a bar for each model.
 type bars struct {
@@ -201,23 +109,23 @@ func shortModel(name string) string {
 	return name
 }
 
-func (b *bars) show(_ standing, models []standing, took time.Duration) {
+func (b *bars) show(_ *run.Progress, models []run.Progress) {
 	for i := range models {
-		b.bars[i].SetTotal(int64(models[i].total), false)
-		b.bars[i].SetCurrent(int64(models[i].done))
+		b.bars[i].SetTotal(int64(models[i].Total), false)
+		b.bars[i].SetCurrent(int64(models[i].Done))
 		select { // an old text that nobody has drawn is no longer wanted
 		case <-b.set[i]:
 		default:
 		}
-		b.set[i] <- models[i].words(took)
+		b.set[i] <- models[i].Words()
 	}
 }
 
-func (b *bars) end(all standing, models []standing, took time.Duration) {
-	b.show(all, models, took)
+func (b *bars) end(all *run.Progress, models []run.Progress) {
+	b.show(all, models)
 	for i := range b.bars {
-		if models[i].done == models[i].total {
-			b.bars[i].SetTotal(int64(models[i].total), true)
+		if models[i].Done == models[i].Total {
+			b.bars[i].SetTotal(int64(models[i].Total), true)
 		} else {
 			b.bars[i].Abort(false)
 		}
@@ -267,38 +175,42 @@ type progressEvent struct {
 	SecondsLeft   *float64 `json:"seconds_left"` // null while it is not known
 }
 
-func (d *eventDisplay) show(all standing, models []standing, took time.Duration) {
-	d.write("progress", &all, models, took)
+func (d *eventDisplay) show(all *run.Progress, models []run.Progress) {
+	d.write("progress", all, models)
 }
 
-func (d *eventDisplay) end(all standing, models []standing, took time.Duration) {
-	d.write("end", &all, models, took)
-}
+func (d *eventDisplay) end(all *run.Progress, models []run.Progress) { d.write("end", all, models) }
 
-func (d *eventDisplay) write(event string, all *standing, models []standing, took time.Duration) {
+func (d *eventDisplay) write(event string, all *run.Progress, models []run.Progress) {
 	enc := json.NewEncoder(d.w)
 	enc.SetEscapeHTML(false)
 	for i := range models {
-		s := &models[i]
+		p := &models[i]
 		e := progressEvent{
-			Event: event, Model: d.models[i], Total: s.total, Done: s.done, Failed: s.failed, Calls: s.calls, Retries: s.retries, Waiting: s.waiting.calls,
-			InputTokens: known(s.input), OutputTokens: known(s.output), TrialsASecond: s.rate(took), Seconds: took.Seconds(),
+			Event: event, Model: p.Model, Total: p.Total, Done: p.Done, Failed: p.Failed, Calls: p.Calls, Retries: p.Retries, Waiting: p.Waiting.Calls,
+			InputTokens: known(p.Input), OutputTokens: known(p.Output), TrialsASecond: p.Rate(), Seconds: p.Took.Seconds(),
 		}
-		if s.waiting.calls > 0 {
-			seconds := s.waiting.next.Seconds()
-			e.WaitSeconds, e.WaitReason = &seconds, string(s.waiting.why)
+		if p.Waiting.Calls > 0 {
+			e.WaitSeconds, e.WaitReason = new(p.Waiting.Next.Seconds()), string(p.Waiting.Why)
 		}
-		e.CachedTokens = known(s.spent.cached)
-		if s.spent.unknown+s.spent.atLeast == 0 {
-			e.USD, e.USDAtMost = new(s.spent.usd.Dollars()), s.spent.atMost > 0
+		e.CachedTokens = known(p.Spent.Cached)
+		if p.Spent.Unknown+p.Spent.AtLeast == 0 {
+			e.USD, e.USDAtMost = new(p.Spent.USD.Dollars()), p.Spent.AtMost > 0
 		}
-		if all.limit != nil {
-			e.BudgetUSD = new(all.limit.Dollars())
+		if all.Limit != nil {
+			e.BudgetUSD = new(all.Limit.Dollars())
 		}
-		if left, known := s.left(took); known {
-			seconds := left.Seconds()
-			e.SecondsLeft = &seconds
+		if left, known := p.Left(); known {
+			e.SecondsLeft = new(left.Seconds())
 		}
 		_ = enc.Encode(e) // a program that no longer listens does not stop the run
 	}
+}
+
+// known is a number of tokens, nil for none: no call has none.
+func known(tokens int) *int {
+	if tokens == 0 {
+		return nil
+	}
+	return &tokens
 }

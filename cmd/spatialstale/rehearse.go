@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/llm/llmtest"
+	"github.com/spatialstale/spatialstale/run"
 )
 
 type rehearseCmd struct {
@@ -48,7 +49,7 @@ func (c *rehearseCmd) Run(e *env) error {
 		"or, by the protocols of Anthropic, Gemini and Ollama:\n"+
 		"  %[1]s=1 ANTHROPIC_API_KEY=none ANTHROPIC_BASE_URL=%[2]s spatialstale run quick --model anthropic/%[3]s\n"+
 		"  %[1]s=1 GEMINI_API_KEY=none GOOGLE_BASE_URL=%[2]s spatialstale run quick --model google/%[3]s\n"+
-		"  %[1]s=1 OLLAMA_HOST=%[2]s spatialstale run quick --model ollama/%[3]s\n", nameCallsVar, s.URL, c.Control)
+		"  %[1]s=1 OLLAMA_HOST=%[2]s spatialstale run quick --model ollama/%[3]s\n", run.NameCallsVar, s.URL, c.Control)
 	select {
 	case <-e.ctx.Done():
 	case <-e.stop:

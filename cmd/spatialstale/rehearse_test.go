@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spatialstale/spatialstale/llm/llmtest"
+	"github.com/spatialstale/spatialstale/run"
 )
 
 // rehearse starts the command and returns its base URL, and how to stop it.
@@ -70,7 +71,7 @@ func rehearsed(t *testing.T, prefix, variable string) {
 	t.Setenv(variable+"_BASE_URL", url)
 	t.Setenv(variable+"_HOST", url)
 	t.Setenv(variable+"_API_KEY", key)
-	t.Setenv(nameCallsVar, "1")
+	t.Setenv(run.NameCallsVar, "1")
 	model := prefix + "ref/reader"
 	study := []string{"quick", "--seeds", "1", "--regime", "L1,L3", "--episodes", "1"}
 	files := func(name, model string) map[string]string {

@@ -11,6 +11,7 @@ import (
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/report"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 )
 
@@ -148,18 +149,18 @@ func (c *reportCmd) html(e *env) error {
 
 // read reads one run, and its replies again when that is asked.
 func (c *reportCmd) read(e *env, dir string, read *runReader, again *analysis.Rescoring) error {
-	run, err := store.Open(dir)
+	stored, err := run.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
-	if err := read.run(run, dir); err != nil {
+	defer stored.Close()
+	if err := read.run(stored.Run, dir); err != nil {
 		return err
 	}
 	if !c.Rescore {
 		return nil
 	}
-	return rescore(e, run, dir, c.Prompts, func(key string) bool { return read.owns(key, dir) }, again)
+	return rescore(e, stored, c.Prompts, func(key string) bool { return read.owns(key, dir) }, again)
 }
 
 // drawings returns the forms of figures that are asked for.
@@ -217,12 +218,12 @@ func (r *runReader) price(file string) (err error) {
 	return err
 }
 
-func (r *runReader) run(run *store.Run, dir string) error {
-	for _, m := range run.Manifest().Models {
+func (r *runReader) run(stored *store.Run, dir string) error {
+	for _, m := range stored.Manifest().Models {
 		r.collector.AddModel(m)
 	}
-	manifest := run.Manifest()
-	s, err := storedStudy(&manifest, dir)
+	manifest := stored.Manifest()
+	s, err := run.StudyOf(&manifest, dir)
 	if err != nil {
 		return err
 	}
@@ -237,11 +238,11 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		}
 	}
 	if r.page != nil {
-		r.page.open(run, dir)
+		r.page.open(stored, dir)
 	}
 	shared := map[string]int{} // by the run whose trials they are
 	own := 0
-	for spec, err := range run.Plan() {
+	for spec, err := range stored.Plan() {
 		if err != nil {
 			return err
 		}
@@ -251,7 +252,7 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		}
 		r.runOf[spec.Key] = dir
 		own++
-		if prices != nil && !isControl(spec.Model) {
+		if prices != nil && !run.IsControl(spec.Model) {
 			paid.add(spec)
 			r.collector.PricedBy(prices.Dated(spec.Model))
 		}
@@ -268,7 +269,7 @@ func (r *runReader) run(run *store.Run, dir string) error {
 		}
 		r.collector.Warn(fmt.Sprintf("%s of %s are in %s as well; those of %s are taken, finished or not.", count(shared[other], "trial"), dir, other, other))
 	}
-	for in, err := range run.Instances() {
+	for in, err := range stored.Instances() {
 		if err != nil {
 			return err
 		}
@@ -276,7 +277,7 @@ func (r *runReader) run(run *store.Run, dir string) error {
 			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
 		}
 	}
-	for t, err := range run.Trials() {
+	for t, err := range stored.Trials() {
 		if err != nil {
 			return err
 		}
@@ -293,11 +294,11 @@ func (r *runReader) run(run *store.Run, dir string) error {
 	if paid.of == nil {
 		return nil
 	}
-	for c, err := range run.Calls() {
+	for c, err := range stored.Calls() {
 		if err != nil {
 			return err
 		}
-		paid.tell(r.collector, c, costOf(prices, c))
+		paid.tell(r.collector, c, run.CostOf(prices, c))
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
+	"strings"
 
-	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -20,110 +23,57 @@ type runCmd struct {
 	modelFlags     `group:"How models are reached (docs/models.md):"`
 }
 
-// Validate is called when the command line has been read.
-func (c *runCmd) Validate() error {
-	return errors.Join(c.executionFlags.Validate(), c.modelFlags.Validate())
-}
-
 // Run makes the run folder, runs the study and prints its tables.
 func (c *runCmd) Run(e *env) error {
 	e.watchSignals()
-	s, source, err := c.chosen()
+	s, err := c.chosen()
 	if err != nil {
 		return err
-	}
-	if source != nil {
-		defer source.close()
 	}
 	if c.Dataset != "" {
 		if err := takeDataset(s, c.Dataset); err != nil {
 			return err
 		}
 	}
-	x := execution{env: e, flags: &c.executionFlags, asking: &c.modelFlags, study: s, prompts: study.DefaultPrompts()}
-	if source != nil {
+	if err := run.NameModels(s.Models); err != nil {
+		return err
+	}
+	o, err := c.options(&c.modelFlags, c.Prompts, s.Models)
+	if err != nil {
+		return err
+	}
+	o.Dir, o.Now = c.Out, e.now
+	var session *run.Session
+	if len(c.Replay) > 0 {
 		if err := c.unanswered(); err != nil {
 			return err
 		}
-		err = x.openReplay(source)
+		session, err = run.Replay(e.ctx, s, c.Replay, o)
 	} else {
-		err = x.open(nil)
+		session, err = run.Start(e.ctx, s, o)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.Check(); err != nil { // two names may turn out to be one model's
-		return usageError{err}
-	}
-	if c.Prompts != "" {
-		if x.prompts, err = study.ReadPrompts(c.Prompts); err != nil {
-			return err
-		}
-	}
-	if source != nil {
-		if err := source.samePrompts(x.prompts); err != nil {
-			return err
-		}
-	}
-	instances, err := s.Instances()
-	if err != nil {
-		return err
-	}
-	manifest, err := x.manifest(instances)
-	if err != nil {
-		return err
-	}
-	w, err := x.create(c.Out, manifest, instances)
-	if err != nil {
-		return err
-	}
-	x.say("Study %s: %d trials of %s on %s, into %s\n",
-		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), x.dir)
-	return x.run(w, instances)
+	c.say(e, "Study %s: %d trials of %s on %s, into %s\n",
+		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), session.Dir())
+	return c.follow(e, session)
 }
 
-// chosen returns the study, and the runs whose replies are to be served, if
-// there are any.
-func (c *runCmd) chosen() (*study.Study, *replaySource, error) {
-	if len(c.Replay) == 0 {
-		s, err := c.build()
-		return s, nil, err
+// chosen returns the study: that of the flags, or of the run that is replayed.
+func (c *runCmd) chosen() (*study.Study, error) {
+	if len(c.Replay) == 0 || c.Study != "" {
+		return c.build()
 	}
-	source, err := openReplay(c.Replay)
+	stored, err := run.Open(c.Replay[0])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var s *study.Study
-	if c.Study == "" {
-		if s, err = source.study(); err == nil {
-			s, err = c.change(s)
-		}
-	} else {
-		s, err = c.build()
+	s, err := stored.Study()
+	if err := errors.Join(err, stored.Close()); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, nil, errors.Join(err, source.close())
-	}
-	return s, source, nil
-}
-
-// create makes the run folder: the one asked for, or the first free one of the
-// study's name and the time.
-func (x *execution) create(out string, manifest record.Manifest, instances []record.Instance) (*store.Writer, error) {
-	x.dir = out
-	name := filepath.Join("runs", x.study.Name+"-"+x.env.now().Format("20060102-150405"))
-	for i := 1; ; i++ {
-		if out == "" {
-			if x.dir = name; i > 1 {
-				x.dir = fmt.Sprintf("%s-%d", name, i)
-			}
-		}
-		w, err := store.Create(x.dir, manifest, x.study.Specs(), instances, store.Options{Sync: x.paid() != nil})
-		if out == "" && errors.Is(err, store.ErrExists) && i < 100 {
-			continue
-		}
-		return w, err
-	}
+	return c.change(s)
 }
 
 // unanswered refuses flags that say what a server is sent, or may be paid, of a
@@ -140,4 +90,159 @@ func (c *runCmd) unanswered() error {
 		}
 	}
 	return nil
+}
+
+// say tells a person something; programs read events instead.
+func (f *executionFlags) say(e *env, format string, args ...any) {
+	if !f.JSON {
+		fmt.Fprintf(e.stderr, format, args...)
+	}
+}
+
+// follow shows a session until it is over, prints what came out, and returns
+// the error that says how it ended.
+func (f *executionFlags) follow(e *env, session *run.Session) error {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-e.stop:
+			session.Stop()
+		case <-over:
+		}
+	}()
+	showProgress(e.stderr, session, f.JSON)
+	close(over)
+	result, err := session.Wait()
+	dir := session.Dir()
+	done := result.Progress.Done
+	stopped := errors.Is(err, run.ErrStopped) || errors.Is(err, context.Canceled) || errors.Is(err, llm.ErrBudget)
+	if err != nil && !stopped {
+		return f.brokenOff(err, dir, result.Planned)
+	}
+	if done == result.Progress.Failed && f.Format == "text" && !f.JSON {
+		f.say(e, "\nNo trial finished, so there is no table to show.\n")
+		f.say(e, "\nRun folder: %s\n", dir)
+	} else if err := f.results(e, dir, true); err != nil {
+		return err
+	}
+	f.say(e, "%s", bill(result))
+	switch {
+	case errors.Is(err, llm.ErrBudget):
+		return stoppedError{fmt.Errorf("stopped after %d of %d trials, because %w\nnothing is lost. Go on with: spatialstale resume %s --budget USD, where the sum counts all that the run has spent", done, result.Planned, budgetCause(err), dir)}
+	case stopped:
+		return stoppedError{fmt.Errorf("stopped after %d of %d trials; nothing is lost. Go on with: spatialstale resume %s", done, result.Planned, dir)}
+	case len(result.GivenUp) > 0:
+		var lines []string
+		for _, g := range result.GivenUp {
+			lines = append(lines, fmt.Sprintf("%s was given up after %d failed trials in a row; the last: %v", g.Model, g.Failed, g.Err))
+		}
+		return stoppedError{fmt.Errorf("%s\n%d of %d trials ended, %d of them failed; when the cause is removed, go on with: spatialstale resume %s --retry-errors",
+			strings.Join(lines, "\n"), done, result.Planned, result.Failed, dir)}
+	case result.Progress.Failed > 0:
+		return stoppedError{failedTrials(dir, result.Progress.Failed, result.Planned, result.FirstError)}
+	}
+	return nil
+}
+
+// failedTrials is the error of a run some of whose trials failed.
+func failedTrials(dir string, failed, planned int, first error) error {
+	err := fmt.Errorf("%d of %d trials failed and are in no table; try them again with: spatialstale resume %s --retry-errors", failed, planned, dir)
+	if first != nil {
+		err = fmt.Errorf("%w\nthe first: %w", err, first)
+	}
+	return err
+}
+
+// brokenOff is the error of a run that could not go on. What the folder holds is
+// looked up: after a failed write it may be less than was made.
+func (f *executionFlags) brokenOff(cause error, dir string, planned int) error {
+	stored, err := run.Open(dir)
+	if err != nil {
+		return cause // a replay that was not whole leaves nothing
+	}
+	defer stored.Close()
+	missing, err := stored.Missing()
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if llm.KindOf(cause) == llm.KindNoServer {
+		cause = fmt.Errorf("%w; does the server run, and is this its address? spatialstale models names the variable that sets it", cause)
+	}
+	err = fmt.Errorf("%w\n%d of %d trials are in %s; when the cause is removed, go on with: spatialstale resume %s", cause, planned-missing, planned, dir, dir)
+	if llm.KindOf(cause).Fatal() {
+		return err
+	}
+	return stoppedError{err}
+}
+
+// budgetCause is what is behind the failure of a call for want of money, without
+// the places that it passed through.
+func budgetCause(err error) error {
+	var exhausted *price.ExhaustedError
+	if errors.As(err, &exhausted) {
+		return exhausted
+	}
+	return err
+}
+
+// bill says at the end what the run was billed for, over all its sessions.
+func bill(r *run.Result) string {
+	s, balance := &r.Progress.Spent, r.Balance
+	if s.Calls == 0 {
+		if balance.Lost == 0 {
+			return ""
+		}
+		return fmt.Sprintf("Cost: up to %v for calls whose answer nobody saw or could use\n", balance.Lost)
+	}
+	text := fmt.Sprintf("Tokens: %s in", grouped(s.Input))
+	if s.Cached > 0 {
+		text += fmt.Sprintf(" (%s from a cache)", grouped(s.Cached))
+	}
+	text += fmt.Sprintf(", %s out, in %s", grouped(s.Output), count(s.Calls, "call"))
+	if s.Silent > 0 {
+		text += fmt.Sprintf(", of which %s did not say all", grouped(s.Silent))
+	}
+	text += "\nCost: " + s.String()
+	if r.Limit != nil {
+		text += fmt.Sprintf(" of %v", *r.Limit)
+	}
+	if balance.Lost > 0 {
+		text += fmt.Sprintf(", and up to %v for calls whose answer nobody saw or could use", balance.Lost)
+	}
+	if balance.Unseen > 0 {
+		text += fmt.Sprintf(", and what %s whose cost nobody saw may have been billed for", count(balance.Unseen, "call"))
+	}
+	var dates []string
+	for _, m := range r.Models {
+		if date := r.Prices.Dated(m.Model); m.Spent.Calls > 0 && !slices.Contains(dates, date) {
+			dates = append(dates, date)
+		}
+	}
+	slices.Sort(dates)
+	if list := strings.Join(dates, " and "); s.Unknown == s.Calls {
+		text += fmt.Sprintf("; the list of prices of %s does not have it\n", list)
+	} else {
+		text += fmt.Sprintf(", by the list of prices of %s\n", list)
+	}
+	if balance.Overruns > 0 {
+		text += fmt.Sprintf("%s cost more than the most that a call can take: a server counts more tokens than it was sent, or writes more than its cap, and a budget cannot hold it\n", count(balance.Overruns, "call"))
+	}
+	return text
+}
+
+// grouped writes a number with commas.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// count writes "1 seed", "2 seeds".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,18 +1,22 @@
-package main
+package run
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// readEnvFile reads a file of NAME=VALUE lines, as --env-file takes one. Its
-// errors name the line and never show what stands there: it holds keys.
-func readEnvFile(path string) (map[string]string, error) {
+// EnvFile returns a lookup of variables, for Options.Getenv: the process's own,
+// then those of a file of NAME=VALUE lines. Its errors name the line and never
+// show what is in it: it holds keys.
+func EnvFile(path string) (getenv func(name string) string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -21,7 +25,13 @@ func readEnvFile(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return values, nil
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch strings.ToUpper(name) {
+		case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY":
+			return nil, fmt.Errorf("%s: %s is taken from the environment only; export it there", path, name)
+		}
+	}
+	return func(name string) string { return cmp.Or(os.Getenv(name), values[name]) }, nil
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"maps"
@@ -47,7 +47,7 @@ func TestEnvFileMistakes(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := readEnvFile(path)
+		_, err := EnvFile(path)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -1,0 +1,667 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/reference"
+	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
+)
+
+// Options say how a study is run. The zero value is right for most. No result
+// depends on them, but on the settings of models that change what is asked
+// (ModelOptions) and on the prompts.
+type Options struct {
+	// Dir is the run's folder, which is made; it may exist when it is empty.
+	// Empty stands for runs/STUDY-TIME.
+	Dir string
+	// Prompts are the prompt files; nil for those that ship.
+	Prompts study.Prompts
+
+	Pace
+	// Models say how models are asked, by their names; "" says it of all that do
+	// not say otherwise.
+	Models map[string]ModelOptions
+	// Getenv looks up the variables that hold keys and addresses (EnvFile); nil
+	// for the process's own.
+	Getenv func(name string) string
+
+	// Budget stops the run before a call could make it cost more, all its
+	// sessions and models together; nil for none, or for the one that a resumed
+	// run has. It needs the price of each model.
+	Budget *price.USD
+	// Prices are those of tokens; nil for the list that ships, and for those that
+	// a resumed run was made with.
+	Prices *price.List
+
+	// Now tells the time; nil for the machine's clock.
+	Now func() time.Time
+}
+
+// Pace is how fast and how patiently a run asks. A resumed run keeps its own,
+// but for what is given.
+type Pace struct {
+	// Concurrency is how many trials are in progress at once: of each model with
+	// a server, 16 unless given, and of the controls together, as many as there
+	// are processors unless given.
+	Concurrency int `json:"concurrency,omitempty"`
+	// MaxRetries is how often a call that failed in a way that may pass is tried
+	// again; nil for 7.
+	MaxRetries *int `json:"max_retries,omitempty"`
+	// MaxErrors gives a model up after so many failed trials in a row, 0 never;
+	// nil for 20.
+	MaxErrors *int               `json:"max_errors,omitempty"`
+	Deadlines provider.Deadlines `json:"deadlines,omitzero"`
+}
+
+// MaxConcurrency is the largest Pace.Concurrency: more trials at once than any
+// server takes, and few enough for one process.
+const MaxConcurrency = 4096
+
+// serverConcurrency is how many trials of a model with a server are in progress
+// at once unless the options say otherwise: they wait, and cost no processor.
+const serverConcurrency = 16
+
+// A UsageError is a mistake in what was asked for, found before anything was
+// done.
+type UsageError struct{ Err error }
+
+// Error returns the mistake.
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e UsageError) Unwrap() error { return e.Err }
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	switch {
+	case o.Concurrency < 0 || o.Concurrency > MaxConcurrency:
+		return o, UsageError{fmt.Errorf("--concurrency %d: want a number of trials at once from 1 to %d", o.Concurrency, MaxConcurrency)}
+	case o.MaxRetries != nil && *o.MaxRetries < 0:
+		return o, UsageError{fmt.Errorf("--max-retries %d: it must not be negative; 0 never tries again", *o.MaxRetries)}
+	case o.MaxErrors != nil && *o.MaxErrors < 0:
+		return o, UsageError{fmt.Errorf("--max-errors %d: it must not be negative; 0 never gives a model up", *o.MaxErrors)}
+	}
+	return o, nil
+}
+
+// with fills in what the options leave open by how the run was made.
+func (o *Options) with(text json.RawMessage) error {
+	if len(text) == 0 {
+		return nil
+	}
+	var was execution
+	if err := json.Unmarshal(text, &was); err != nil {
+		return fmt.Errorf("how the run was executed cannot be read from its manifest: %w", err)
+	}
+	o.Concurrency = cmp.Or(o.Concurrency, was.Concurrency)
+	o.MaxRetries = cmp.Or(o.MaxRetries, was.MaxRetries)
+	o.MaxErrors = cmp.Or(o.MaxErrors, was.MaxErrors)
+	o.Deadlines.Connect = cmp.Or(o.Deadlines.Connect, was.Deadlines.Connect)
+	o.Deadlines.Idle = cmp.Or(o.Deadlines.Idle, was.Deadlines.Idle)
+	o.Deadlines.Attempt = cmp.Or(o.Deadlines.Attempt, was.Deadlines.Attempt)
+	models := map[string]ModelOptions{}
+	for name, m := range o.Models {
+		models[name] = m
+	}
+	for name, m := range was.Models {
+		asked := models[name]
+		asked.RPM, asked.TPM, asked.InFlight = cmp.Or(asked.RPM, m.RPM), cmp.Or(asked.TPM, m.TPM), cmp.Or(asked.InFlight, m.InFlight)
+		models[name] = asked
+	}
+	o.Models = models
+	return nil
+}
+
+// execution is what a manifest keeps of the options, so that a run goes on as
+// it was begun.
+type execution struct {
+	Pace
+	Models map[string]ModelOptions `json:"models,omitempty"`
+}
+
+func (o *Options) execution() (json.RawMessage, error) {
+	e := execution{Pace: o.Pace}
+	for name, m := range o.Models {
+		if m.RPM > 0 || m.TPM > 0 || m.InFlight > 0 {
+			if e.Models == nil {
+				e.Models = map[string]ModelOptions{}
+			}
+			e.Models[name] = m
+		}
+	}
+	b, err := json.Marshal(e)
+	if err != nil || string(b) == "{}" {
+		return nil, err
+	}
+	return b, nil
+}
+
+// A Session is a run under way, its first session or a later one.
+type Session struct {
+	study   *study.Study
+	dir     string
+	options Options
+	prompts study.Prompts
+	prices  *price.List
+	budget  *price.Budget
+	models  map[string]llm.Model
+	paid    map[string]bool // models whose answers are paid for
+	learned learned
+	replies *replies // where every answer comes from, when no model is asked
+
+	events    *feed
+	tracker   *tracker
+	spentFile *spentFile
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     chan struct{} // closed at the end, when result and err are there
+	result   Result
+	err      error
+}
+
+// A Result is what a session came to.
+type Result struct {
+	Summary
+	Progress Progress   // of the whole, earlier sessions included
+	Models   []Progress // of each model
+	Balance  price.Balance
+	Limit    *price.USD // the budget; nil for none
+	Prices   *price.List
+	// Silent lists models that finished trials and gave no usable answer in any:
+	// their scores are those of silence.
+	Silent []string
+}
+
+// Start makes a folder for a run of the study, and begins it. It returns when
+// the first trials are under way; ctx ends the run at once, Stop in an orderly
+// way. The study must not be changed any more.
+func Start(ctx context.Context, s *study.Study, o Options) (*Session, error) {
+	return start(ctx, s, nil, o)
+}
+
+// Replay is Start for a run that asks no model: every answer is taken from what
+// these runs have recorded. A nil study stands for that of the first. A replay
+// is whole or it is not: when an answer is missing, nothing is left of it.
+func Replay(ctx context.Context, s *study.Study, from []string, o Options) (*Session, error) {
+	r, err := openReplies(from)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		s, err = r.runs[0].Study()
+	}
+	var session *Session
+	if err == nil {
+		session, err = start(ctx, s, r, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return session, nil
+}
+
+func start(ctx context.Context, st *study.Study, r *replies, o Options) (*Session, error) {
+	s, err := newSession(st, r, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(nil); err != nil {
+		return nil, err
+	}
+	if r != nil {
+		if err := r.checkPrompts(s.prompts); err != nil {
+			return nil, err
+		}
+	}
+	instances, err := st.Instances()
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.manifest(instances)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.create(m, instances)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.begin(ctx, w)
+}
+
+// ResumeOptions are Options for a run that goes on. Dir is not used.
+type ResumeOptions struct {
+	Options
+	// Set are settings, as KEY=VALUE, that the run must have; one that differs is
+	// refused.
+	Set []string
+	// Add makes the run larger by settings; all that it has must stay.
+	Add []string
+	// RetryErrors makes failed trials again; their finished calls are kept.
+	RetryErrors bool
+}
+
+// ErrFinished is the error of Resume for a run in which nothing is left to do.
+var ErrFinished = errors.New("the run is finished: nothing to do")
+
+// Resume goes on with a run: finished trials are kept, and an unfinished one is
+// made again up to where it was from its finished calls. What the options leave
+// open stays as it was.
+func Resume(ctx context.Context, dir string, o ResumeOptions) (*Session, error) {
+	stored, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, finished, err := prepareResume(stored, &o)
+	if err := errors.Join(err, stored.Close()); err != nil {
+		return nil, err
+	}
+	if finished {
+		return nil, ErrFinished
+	}
+	how := store.Resumption{RetryErrors: o.RetryErrors}
+	m := stored.Manifest()
+	if err := s.open(m.Models); err != nil {
+		return nil, err
+	}
+	how.Sync = s.paid != nil
+	if len(o.Add) > 0 {
+		instances, err := s.study.Instances()
+		if err != nil {
+			return nil, err
+		}
+		larger, err := s.manifest(instances)
+		if err != nil {
+			return nil, err
+		}
+		larger.Created = m.Created
+		how.Extend = &store.Extension{Manifest: larger, Plan: s.study.Specs(), Instances: instances}
+	}
+	w, err := store.Resume(dir, how)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.begin(ctx, w)
+}
+
+// prepareResume reads what the run says of itself, and compares it with what is
+// asked.
+func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool, err error) {
+	m := stored.Manifest()
+	replayed := stored.notReplayed()
+	if replayed != nil && len(o.Add) > 0 {
+		return nil, false, replayed
+	}
+	st, err := stored.Study()
+	if err != nil {
+		return nil, false, err
+	}
+	asked := st.Clone()
+	for _, setting := range o.Set {
+		if err := asked.Set(setting); err != nil {
+			return nil, false, UsageError{err}
+		}
+	}
+	if diff := st.Differences(asked); len(diff) > 0 {
+		return nil, false, UsageError{fmt.Errorf("the run's settings are the run's; it differs from what is asked:\n%s\nleave the setting out, or make a new run", strings.Join(diff, "\n"))}
+	}
+	if o.Prompts, err = stored.Prompts(o.Prompts); err != nil {
+		return nil, false, err
+	}
+	missing, err := stored.Missing()
+	if err != nil || missing == 0 && len(o.Add) == 0 && !o.RetryErrors {
+		return nil, true, err
+	}
+	if replayed != nil {
+		return nil, false, replayed
+	}
+	if len(o.Add) > 0 {
+		larger, err := st.Enlarge(o.Add)
+		if err != nil {
+			return nil, false, UsageError{err}
+		}
+		if err := NameModels(larger.Models); err != nil {
+			return nil, false, err
+		}
+		if err := errors.Join(larger.Lacks(st), larger.Check()); err != nil {
+			return nil, false, UsageError{err}
+		}
+		st = larger
+	}
+	if err := o.Options.with(m.Execution); err != nil {
+		return nil, false, err
+	}
+	before, err := readSpent(stored.Dir)
+	if err != nil && o.Budget != nil {
+		return nil, false, err
+	}
+	if o.Budget == nil && before.Budget != nil {
+		o.Budget = new(price.USD(*before.Budget))
+	}
+	if s, err = newSession(st, nil, o.Options); err != nil {
+		return nil, false, err
+	}
+	s.dir = stored.Dir
+	return s, false, nil
+}
+
+func newSession(st *study.Study, r *replies, o Options) (*Session, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && o.Budget != nil {
+		return nil, UsageError{errors.New("a budget says what models may cost, and a replay asks none; leave it out")}
+	}
+	s := &Session{
+		study: st, options: o, prompts: o.Prompts, budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, replies: r,
+		events: newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.prompts == nil {
+		s.prompts = study.DefaultPrompts()
+	}
+	s.learned.tell = s.notice
+	return s, nil
+}
+
+// Dir returns the run's folder.
+func (s *Session) Dir() string { return s.dir }
+
+// Study returns what is run.
+func (s *Session) Study() *study.Study { return s.study }
+
+// Stop lets the calls that are under way come to their end, and begins nothing
+// new: the run can be resumed.
+func (s *Session) Stop() {
+	s.stopOnce.Do(func() {
+		s.notice("Stopping: calls under way are waited for, and nothing new begins. Interrupt once more to give them up.")
+		close(s.stop)
+	})
+}
+
+// Wait waits for the end of the session. Its error is nil when every trial was
+// made, failed ones included, or left to a model that was given up; it is
+// ErrStopped after Stop, wraps llm.ErrBudget when the budget did not reach, and
+// is else what ended the run.
+func (s *Session) Wait() (*Result, error) {
+	<-s.done
+	return &s.result, s.err
+}
+
+// notice tells people something.
+func (s *Session) notice(text string) { s.events.tell(Event{Kind: Notice, Text: text}) }
+
+// openPrices takes the prices by which the run is counted: a list that is given
+// goes before what the run was made with.
+func (s *Session) openPrices(before []record.ModelInfo) (err error) {
+	if s.prices = s.options.Prices; s.prices == nil {
+		s.prices, err = PricesOf(price.Shipped(), before)
+	}
+	return err
+}
+
+// open makes the study's models ready. A run that goes on says what its models
+// were asked so far.
+func (s *Session) open(before []record.ModelInfo) error {
+	if err := NameModels(s.study.Models); err != nil {
+		return err
+	}
+	if err := s.study.Check(); err != nil { // two names may turn out to be one model's
+		return UsageError{err}
+	}
+	if s.replies != nil {
+		return s.openReplayed()
+	}
+	if err := s.openPrices(before); err != nil {
+		return err
+	}
+	for _, name := range s.study.Models {
+		if IsControl(name) {
+			c, err := reference.New(name)
+			if err != nil {
+				return UsageError{err}
+			}
+			s.learned.add(record.ModelInfo{Name: name, Control: true, Note: "a built-in control, no language or vision model"}, nil)
+			s.models[name] = c
+			continue
+		}
+		priced, err := recordedPrice(s.prices, name)
+		if err != nil {
+			return err
+		}
+		var info record.ModelInfo
+		if i := slices.IndexFunc(before, func(m record.ModelInfo) bool { return m.Name == name }); i >= 0 {
+			info = before[i]
+		}
+		m, err := s.options.openModel(name, info, priced, func(settings *provider.Settings, m llm.Model) (llm.Model, error) {
+			return s.billed(name, settings, m)
+		}, &s.learned)
+		if err != nil {
+			return err
+		}
+		asked := s.options.modelOptions(name)
+		// A call that waits before it is tried again leaves its place in flight to
+		// another.
+		m = llm.Limit(m, llm.LimitOptions{Model: name, RPM: asked.RPM, TPM: asked.TPM, InFlight: asked.InFlight})
+		attempts := 8
+		if n := s.options.MaxRetries; n != nil {
+			attempts = *n + 1
+		}
+		s.models[name] = llm.Retry(m, llm.RetryOptions{Attempts: attempts, Notify: s.waits})
+		if s.paid == nil {
+			s.paid = map[string]bool{}
+		}
+		s.paid[name] = true
+	}
+	return s.checkBudget()
+}
+
+// waits is told of each wait before a call is tried again.
+func (s *Session) waits(w llm.Wait) {
+	if s.tracker != nil {
+		s.tracker.wait(w)
+	}
+}
+
+func (s *Session) manifest(instances []record.Instance) (record.Manifest, error) {
+	config, err := json.Marshal(s.study)
+	if err != nil {
+		return record.Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	m := record.Manifest{
+		Version:   record.Version,
+		Program:   Version(),
+		Go:        runtime.Version(),
+		Created:   s.options.Now().UTC(),
+		Study:     config,
+		Models:    s.learned.models(),
+		Prompts:   s.prompts.Sums(),
+		Instances: map[string]string{},
+	}
+	if m.Execution, err = s.options.execution(); err != nil {
+		return m, err
+	}
+	if s.replies != nil {
+		m.ReplayedFrom = s.replies.origins()
+	}
+	for i := range instances {
+		name, sum, err := identify(&instances[i])
+		if err != nil {
+			return m, err
+		}
+		m.Instances[name] = sum
+	}
+	return m, nil
+}
+
+// create makes the run folder: the one asked for, or the first free one of the
+// study's name and the time.
+func (s *Session) create(m record.Manifest, instances []record.Instance) (*store.Writer, error) {
+	s.dir = s.options.Dir
+	name := filepath.Join("runs", s.study.Name+"-"+s.options.Now().Format("20060102-150405"))
+	for i := 1; ; i++ {
+		if s.options.Dir == "" {
+			if s.dir = name; i > 1 {
+				s.dir = fmt.Sprintf("%s-%d", name, i)
+			}
+		}
+		w, err := store.Create(s.dir, m, s.study.Specs(), instances, store.Options{Sync: s.paid != nil})
+		if s.options.Dir == "" && errors.Is(err, store.ErrExists) && i < 100 {
+			continue
+		}
+		return w, err
+	}
+}
+
+// begin makes the trials that are left, and returns when they are under way.
+func (s *Session) begin(ctx context.Context, w *store.Writer) error {
+	s.tracker = newTracker(w, s.study, s.events, s.options.Now)
+	s.tracker.paid, s.tracker.prices = s.paid, s.prices
+	if limit, ok := s.budget.Limit(); ok {
+		s.tracker.all.Limit = &limit
+	}
+	if err := s.recall(); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	s.learned.write = func(models []record.ModelInfo) error { return w.Models(context.WithoutCancel(ctx), models) }
+	if err := s.learned.write(s.learned.models()); err != nil {
+		return errors.Join(err, s.closeSpending(), w.Close())
+	}
+	go func() {
+		defer close(s.done)
+		defer s.events.end()
+		s.result.Summary, s.err = s.trials(ctx, w)
+		s.result.Progress, s.result.Models = s.tracker.progress()
+		s.result.Balance, s.result.Prices = s.budget.Balance(), s.prices
+		s.result.Limit = s.result.Progress.Limit
+		s.result.Silent = s.tracker.silent()
+		for _, name := range s.result.Silent {
+			s.notice(fmt.Sprintf("%s gave no usable answer in any of its trials: what its rows show is silence, not how well it sees. Read what it said with: spatialstale trace %s --model %s --calls", name, s.dir, name))
+		}
+	}()
+	return nil
+}
+
+// trials makes the trials that are left, and closes what was open.
+func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) {
+	controls, servers := s.options.Concurrency, s.options.Concurrency
+	if controls == 0 {
+		controls, servers = runtime.GOMAXPROCS(0), serverConcurrency
+	}
+	maxErrors := 20
+	if n := s.options.MaxErrors; n != nil {
+		maxErrors = *n
+	}
+	sum, err := Trials(ctx, s.study, Workers{
+		Models:          s.models,
+		Paid:            s.paid,
+		Recorder:        s.tracker,
+		Ended:           w.Ended,
+		Stop:            s.stop,
+		Prompts:         s.prompts,
+		Concurrency:     controls,
+		PaidConcurrency: servers,
+		MaxErrors:       maxErrors,
+		Now:             s.options.Now,
+		GaveUp: func(g GivenUp) {
+			s.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
+		},
+	})
+	closed := errors.Join(w.Close(), s.closeSpending())
+	if s.replies != nil {
+		closed = errors.Join(closed, s.replies.close())
+		if cause := cmp.Or(err, closed); cause != nil {
+			return sum, s.discard(cause)
+		}
+	}
+	if closed != nil && (err == nil || s.stopped(err)) {
+		err = closed
+	}
+	return sum, err
+}
+
+// stopped reports whether the run was ended from outside, or by its budget.
+func (s *Session) stopped(err error) bool {
+	return errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled) || errors.Is(err, llm.ErrBudget)
+}
+
+func (s *Session) closeSpending() error {
+	if s.spentFile == nil {
+		return nil
+	}
+	return s.spentFile.file.Close()
+}
+
+// discard takes away a run that was to be made from recorded replies and is not
+// whole, and returns the error that says so.
+func (s *Session) discard(cause error) error {
+	if errors.Is(cause, llm.ErrMissing) {
+		cause = fmt.Errorf("the replies do not reach: %w", cause)
+	}
+	return errors.Join(fmt.Errorf("%w; a replay is whole or it is not, so nothing is left in %s", cause, s.dir), os.RemoveAll(s.dir))
+}
+
+// recall counts what earlier sessions have done and spent.
+func (s *Session) recall() error {
+	stored, err := Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
+	for t, err := range stored.Trials() {
+		if err != nil {
+			return err
+		}
+		s.tracker.ended(t, true)
+	}
+	if s.paid == nil {
+		return nil
+	}
+	for c, err := range stored.Calls() {
+		if err != nil {
+			return err
+		}
+		s.tracker.spend(c)
+	}
+	return s.openSpending(s.tracker.all.Spent.USD)
+}
+
+// Version is the module's version and, for a build from a checkout, its commit.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	if v == "" || v == "(devel)" {
+		return "devel"
+	}
+	return v
+}
