@@ -61,6 +61,9 @@ type Panel struct {
 type Category struct {
 	Name string `json:"name"`
 	Tag  string `json:"tag,omitempty"` // such as "control"
+	// Group is the heading above the first of the rows that follow each other in
+	// it, such as "closed"; empty for none.
+	Group string `json:"group,omitempty"`
 }
 
 // An Axis is a range of numbers; all values lie in it.
@@ -440,7 +443,7 @@ func (c *Collector) categoriesOf(models []string) []Category {
 	out := make([]Category, len(models))
 	for i, m := range models {
 		cell := modelCell(m, short)
-		out[i] = Category{cell.Display(), cell.Tag}
+		out[i] = Category{Name: cell.Display(), Tag: cell.Tag}
 	}
 	return out
 }

@@ -124,7 +124,7 @@ func (c *Collector) counterpartOf(s setting, strategy string, keep func(setting)
 // where names a pair's episode.
 func (c *Collector) where(p *pairOfWalks) string {
 	model := modelCell(p.model, c.modelNames())
-	return fmt.Sprintf("%s %s, %s, seed %d, episode %d", named(Category{model.Display(), model.Tag}), modalityNames[p.modality], regimeTitle(p.regime), p.seed, p.episode)
+	return fmt.Sprintf("%s %s, %s, seed %d, episode %d", named(Category{Name: model.Display(), Tag: model.Tag}), modalityNames[p.modality], regimeTitle(p.regime), p.seed, p.episode)
 }
 
 // endWords say how an episode ended.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,9 +16,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
@@ -83,7 +79,6 @@ func TestFiguresAreDrawn(t *testing.T) {
 						t.Errorf("%s: the drawing holds %q", f.ID, bad)
 					}
 				}
-				checkTexts(t, f.ID, svg)
 				draw(t, &f, "svg", figure.Dark)
 			}
 			if drawn == 0 {
@@ -100,64 +95,6 @@ func draw(t *testing.T, f *analysis.Figure, format string, theme figure.Theme) [
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-var (
-	svgText  = regexp.MustCompile(`<text x="([^"]+)" y="([^"]+)" transform="scale\(1, -1\)"\s+style="([^"]+)">([^<]*)</text>`)
-	svgSize  = regexp.MustCompile(`font-size:([\d.]+)px`)
-	svgFrame = regexp.MustCompile(`viewBox="0 0 ([\d.]+) ([\d.]+)"`)
-)
-
-// checkTexts fails where a text leaves the page or lies over another one. The
-// label of an axis that runs upwards is in a frame of its own and left out.
-func checkTexts(t *testing.T, id string, svg []byte) {
-	t.Helper()
-	cache := font.NewCache(liberation.Collection())
-	regular := cache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 1)
-	bold := cache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans", Weight: xfont.WeightBold}, 1)
-	frame := svgFrame.FindSubmatch(svg)
-	width, height := numberOf(t, frame[1]), numberOf(t, frame[2])
-	upright := regexp.MustCompile(`(?s)<g transform="rotate.*?</g>`).ReplaceAll(svg, nil)
-	type box struct {
-		text                   string
-		left, top, right, base float64
-	}
-	var boxes []box
-	for _, m := range svgText.FindAllSubmatch(upright, -1) {
-		size := numberOf(t, svgSize.FindSubmatch(m[3])[1])
-		face := regular
-		if bytes.Contains(m[3], []byte("bold")) {
-			face = bold
-		}
-		text := html.UnescapeString(string(m[4]))
-		face.Font.Size = font.Length(size)
-		// The library's y of a text is that of its base line, measured from
-		// below and negative.
-		x, base := numberOf(t, m[1]), height+numberOf(t, m[2])
-		boxes = append(boxes, box{text, x, base - 0.72*size, x + face.Width(text).Points(), base})
-	}
-	if len(boxes) == 0 {
-		t.Fatalf("%s: no text was found", id)
-	}
-	for i, a := range boxes {
-		if a.left < -0.5 || a.right > width+0.5 || a.top < -0.5 || a.base > height+0.5 {
-			t.Errorf("%s: %q leaves the page, from %.1f,%.1f to %.1f,%.1f of %g,%g", id, a.text, a.left, a.top, a.right, a.base, width, height)
-		}
-		for _, b := range boxes[i+1:] {
-			if a.left < b.right-0.3 && b.left < a.right-0.3 && a.top < b.base-0.3 && b.top < a.base-0.3 {
-				t.Errorf("%s: %q lies over %q at %.1f,%.1f", id, a.text, b.text, b.left, b.base)
-			}
-		}
-	}
-}
-
-func numberOf(t *testing.T, text []byte) float64 {
-	t.Helper()
-	x, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
 }
 
 // What a figure shows is in testdata, to be read when it changes.
@@ -202,8 +139,6 @@ func TestFigureData(t *testing.T) {
 	if diff := cmp.Diff(*f, doc.Figure); diff != "" || doc.Version != FormatVersion {
 		t.Errorf("the figure's JSON does not read back (version %d): %s", doc.Version, diff)
 	}
-	golden(t, "figure-3-detection.svg", draw(t, f, "svg", figure.Light))
-	golden(t, "figure-9-f1-success.svg", draw(t, figureOf(t, figures, "figure-9-f1-success"), "svg", figure.Light))
 }
 
 func figureOf(t *testing.T, figures []analysis.Figure, id string) *analysis.Figure {

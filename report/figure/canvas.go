@@ -1,0 +1,185 @@
+package figure
+
+import (
+	"image/color"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+
+	xfont "golang.org/x/image/font"
+	"golang.org/x/text/encoding/charmap"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgpdf"
+)
+
+// A merger draws shapes of one style that follow each other as one path, which
+// makes a drawing of many bars and whiskers half as large. Where its canvas is
+// turned, which it is for text only, it has drawn what it holds.
+type merger struct {
+	vg.Canvas
+	pen, drawn pen // of what comes next; of path
+	path       vg.Path
+}
+
+// A pen without a width fills.
+type pen struct {
+	color  color.Color
+	width  vg.Length
+	dashes []vg.Length
+}
+
+func (m *merger) SetColor(c color.Color)                 { m.pen.color = c }
+func (m *merger) SetLineWidth(w vg.Length)               { m.pen.width = w }
+func (m *merger) SetLineDash(d []vg.Length, _ vg.Length) { m.pen.dashes = d }
+
+func (m *merger) Fill(p vg.Path) { m.add(p, pen{color: m.pen.color}) }
+
+func (m *merger) Stroke(p vg.Path) {
+	if m.pen.width > 0 {
+		m.add(p, m.pen)
+	}
+}
+
+func (m *merger) add(p vg.Path, with pen) {
+	if d := m.drawn; with.color != d.color || with.width != d.width || !slices.Equal(with.dashes, d.dashes) {
+		m.flush()
+	}
+	m.path, m.drawn = append(m.path, p...), with
+}
+
+// flush draws what has been gathered.
+func (m *merger) flush() {
+	if len(m.path) == 0 {
+		return
+	}
+	m.Canvas.SetColor(m.drawn.color)
+	if m.drawn.width > 0 {
+		m.Canvas.SetLineWidth(m.drawn.width)
+		m.Canvas.SetLineDash(m.drawn.dashes, 0)
+		m.Canvas.Stroke(m.path)
+	} else {
+		m.Canvas.Fill(m.path)
+	}
+	m.path = nil
+}
+
+func (m *merger) Push() {
+	m.flush()
+	m.Canvas.Push()
+}
+
+func (m *merger) FillString(f font.Face, at vg.Point, text string) {
+	m.flush()
+	m.Canvas.SetColor(m.pen.color)
+	m.Canvas.FillString(f, at, text)
+}
+
+// latin writes text for the library's PDF, whose fonts hold the letters of
+// Windows-1252 only: the minus sign becomes a dash of the same width, and a
+// letter that the code page does not have becomes a question mark.
+type latin struct{ *vgpdf.Canvas }
+
+// FillString implements vg.Canvas. The library's PDF files a bold font under
+// its plain name and then looks for it under the bold one; as a family of its
+// own it is found.
+func (l latin) FillString(f font.Face, at vg.Point, text string) {
+	if f.Font.Weight == xfont.WeightBold {
+		f.Font.Weight = xfont.WeightNormal
+		f.Font.Typeface += "Bold"
+	}
+	var b []byte
+	for _, r := range strings.ReplaceAll(text, "−", "–") {
+		c, ok := charmap.Windows1252.EncodeRune(r)
+		if !ok {
+			c = '?'
+		}
+		b = append(b, c)
+	}
+	l.Canvas.FillString(f, at, string(b))
+}
+
+// letters sets lines of text as the library's axes and legends expect it: the
+// last base line is where they align it. Its own handler sets text higher, and
+// lines so close that they touch.
+type letters struct{ text.Plain }
+
+var sans = letters{text.Plain{Fonts: font.DefaultCache}}
+
+func lettering(size vg.Length, weight xfont.Weight, c color.Color) text.Style {
+	return text.Style{Color: c, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size, Weight: weight}, Handler: sans}
+}
+
+// Draw implements text.Handler.
+func (l letters) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
+	c.Push()
+	defer c.Pop()
+	c.SetColor(sty.Color)
+	if sty.Rotation != 0 {
+		c.Translate(at)
+		c.Rotate(sty.Rotation)
+		at = vg.Point{}
+	}
+	face := l.Fonts.Lookup(sty.Font, sty.Font.Size)
+	lines := l.Lines(txt)
+	for i, line := range lines {
+		above := vg.Length(len(lines)-1-i) * face.Extents().Height
+		c.FillString(face, at.Add(vg.Point{X: vg.Length(sty.XAlign) * face.Width(line), Y: vg.Length(sty.YAlign)*sty.Height(txt) + above}), line)
+	}
+}
+
+// heightOf is the height of lines of text, none of no text.
+func heightOf(sty text.Style, txt string) vg.Length {
+	if txt == "" {
+		return 0
+	}
+	return sty.Height(txt)
+}
+
+// write sets text with the upper edge of its first line at top.
+func write(c draw.Canvas, sty text.Style, x, top vg.Length, txt string) {
+	if txt != "" {
+		c.FillText(sty, vg.Point{X: x, Y: top - sty.Height(txt) + sty.FontExtents().Descent}, txt)
+	}
+}
+
+// wrap breaks a text into lines no wider than width: behind spaces and the marks
+// that long names of models are made of, else anywhere.
+func wrap(sty text.Style, txt string, width vg.Length) string {
+	var lines []string
+	rest := []rune(strings.Map(visible, txt))
+	for len(rest) > 0 {
+		n := max(1, sort.Search(len(rest), func(i int) bool {
+			return sty.Width(strings.TrimSpace(string(rest[:i+1]))) > width
+		}))
+		for i := n; i > 1 && n < len(rest); i-- {
+			if strings.ContainsRune(" /-_:&?", rest[i-1]) {
+				n = i
+				break
+			}
+		}
+		lines = append(lines, strings.TrimSpace(string(rest[:n])))
+		rest = rest[n:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// short cuts a text that is wider than width.
+func short(sty text.Style, txt string, width vg.Length) string {
+	line, _, cut := strings.Cut(wrap(sty, txt, width), "\n")
+	if cut {
+		line += "…"
+	}
+	return line
+}
+
+// visible keeps what is in a model's name from moving anything.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}

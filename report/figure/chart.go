@@ -1,0 +1,291 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/spatialstale/spatialstale/analysis"
+)
+
+// Measures of charts of rows, in points. Their vertical axis is in points too.
+const (
+	barHeight  = 8.0
+	barGap     = 1.0
+	boundsRoom = 4.0 // below a bar, for what lost trials could make of it
+	rowGap     = 5.0
+	groupRoom  = 12.0 // for the heading of a group of rows
+	mostName   = 128  // width of a category's name
+	mostLabel  = 96   // width of a label beside a value
+)
+
+// chart makes the plot of a panel. The labels of its vertical axis are left out
+// when named: the chart to its left has them. lanes is how many series the chart
+// of its block with the most has, so that rows of charts beside each other meet.
+func (p *page) chart(panel *analysis.Panel, named bool, lanes int) *plot.Plot {
+	pl := plot.New()
+	pl.BackgroundColor = nil
+	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
+		a.Label.TextStyle.Font, a.Tick.Label.Font = p.label.Font, p.small.Font
+		a.Label.TextStyle.Handler, a.Tick.Label.Handler = sans, sans
+		a.Label.TextStyle.Color, a.Tick.Label.Color, a.Color, a.Tick.Color = p.theme.Ink, p.theme.Ink, p.theme.Ink, p.theme.Ink
+		a.Tick.Marker, a.Tick.Length = ticks{}, 2.5
+	}
+	switch {
+	case panel.Scene != nil:
+		pl.HideAxes()
+		pl.X.Padding, pl.Y.Padding = 0, 0
+		return pl // its lake needs its width
+	case len(panel.Categories) > 0:
+		p.rows(pl, panel, named, lanes)
+	default:
+		if !named {
+			pl.Y.Label.Text = wrap(p.label, panel.Y.Label, 100)
+		}
+		pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5), Horizontal: line(p.theme.Faint, 0.5)})
+		p.guides(pl, panel)
+		p.values(pl, panel, func(_ int, pt *analysis.Point) float64 { return *pt.Y })
+		pl.Y.Min, pl.Y.Max = panel.Y.Min, panel.Y.Max
+	}
+	pl.X.Min, pl.X.Max = panel.X.Min, panel.X.Max
+	return pl
+}
+
+// ticks are the library's, with no more digits than they need and a minus sign in
+// place of a hyphen.
+type ticks struct{ plot.DefaultTicks }
+
+// Ticks implements plot.Ticker.
+func (t ticks) Ticks(low, high float64) []plot.Tick {
+	marks := t.DefaultTicks.Ticks(low, high)
+	for i := range marks {
+		if !marks[i].IsMinor() {
+			marks[i].Label = strings.ReplaceAll(strconv.FormatFloat(marks[i].Value, 'g', 6, 64), "-", "−")
+		}
+	}
+	return marks
+}
+
+// rows fills a chart with a row for each category, from the top down, and in it
+// a lane for each series.
+func (p *page) rows(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int) {
+	lane := barHeight + barGap
+	if p.bounds {
+		lane += boundsRoom
+	}
+	row := float64(lanes) * lane
+	names := make(plot.ConstantTicks, len(panel.Categories))
+	for i, c := range panel.Categories {
+		names[i].Label = wrap(p.label, c.Name, mostName)
+		if c.Tag != "" {
+			names[i].Label += "\n" + wrap(p.label, "("+c.Tag+")", mostName)
+		}
+		row = max(row, p.label.Height(names[i].Label).Points())
+	}
+	row += rowGap
+
+	pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5)})
+	var headings plotter.XYLabels
+	bottom := 0.0
+	for i, c := range panel.Categories {
+		if i > 0 {
+			pl.Add(straight(line(p.theme.Faint, 0.4), panel.X.Min, bottom, panel.X.Max, bottom))
+		}
+		if c.Group != "" && (i == 0 || c.Group != panel.Categories[i-1].Group) {
+			addText(&headings, panel.X.Min, bottom-groupRoom/2, short(p.strong, c.Group, mostName))
+			bottom -= groupRoom
+		}
+		names[i].Value = bottom - row/2
+		bottom -= row
+	}
+	for _, g := range panel.Guides {
+		if len(g.Line) > 0 {
+			pl.Add(straight(line(p.theme.Ink, 0.5, 2, 2), g.Line[0][0], bottom, g.Line[0][0], 0))
+		}
+	}
+	pl.Y.Min, pl.Y.Max = bottom, 0
+	p.values(pl, panel, func(i int, pt *analysis.Point) float64 {
+		return names[pt.Category].Value + lane*(float64(len(panel.Series)-1)/2-float64(i)) + (lane-barHeight-barGap)/2
+	})
+	pl.Y.Width, pl.Y.Tick.Width, pl.X.Padding, pl.Y.Padding = 0, 0, 0, 0
+	pl.Y.Tick.Label.Font, pl.Y.Tick.Marker = p.label.Font, names[:0]
+	if !named {
+		pl.Y.Tick.Marker = names
+		pl.Add(unpadded{p.texts(p.strong, headings, 3)})
+	}
+}
+
+// guides draws lines without data, with their labels at their ends.
+func (p *page) guides(pl *plot.Plot, panel *analysis.Panel) {
+	var names plotter.XYLabels
+	for _, g := range panel.Guides {
+		l := &plotter.Line{LineStyle: line(p.theme.Dim, 0.6, 1, 1.8)}
+		for _, at := range g.Line {
+			l.XYs = append(l.XYs, plotter.XY{X: at[0], Y: at[1]})
+		}
+		pl.Add(l)
+		if n := len(l.XYs); n > 0 {
+			addText(&names, l.XYs[n-1].X, l.XYs[n-1].Y, short(p.dim, g.Label, mostLabel))
+		}
+	}
+	middle := p.dim
+	middle.XAlign = text.XCenter
+	var empty plotter.XYLabels
+	addText(&empty, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, panel.Empty)
+	pl.Add(p.texts(p.dim, names, 6), unpadded{p.texts(middle, empty, 0)})
+}
+
+// values draws the points of all series with their whiskers and labels, each at
+// its place along the vertical axis.
+func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int, pt *analysis.Point) float64) {
+	rows := len(panel.Categories) > 0
+	var across, upright, bounds spans
+	var over []plot.Plotter
+	var labels, missing plotter.XYLabels
+	radius := radiusOf(panel)
+	for i, s := range panel.Series {
+		bars := p.bars(s.Key)
+		var dots, zeros plotter.XYs
+		var radii []vg.Length
+		for j := range s.Points {
+			pt := &s.Points[j]
+			if pt.X == nil && !rows {
+				continue
+			}
+			y := place(i, pt)
+			bounds.add(pt.XBounds, y-barHeight/2-boundsRoom/2)
+			labelAt := panel.X.Max
+			if pt.X == nil {
+				addText(&missing, panel.X.Min, y, noValue(pt))
+			} else {
+				x := inside(*pt.X, panel.X.Min, panel.X.Max)
+				across.add(pt.XRange, y)
+				upright.add(pt.YRange, x)
+				switch {
+				case !rows || s.Mark != analysis.Bars:
+					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, radius(s.Mark, pt.N))
+				case math.Abs(x) < 0.004*(panel.X.Max-panel.X.Min):
+					zeros = append(zeros, plotter.XY{X: inside(0, panel.X.Min, panel.X.Max), Y: y})
+				default:
+					bars.charts = append(bars.charts, &plotter.BarChart{Values: plotter.Values{x}, XMin: y, Width: barHeight, Color: bars.fill, Horizontal: true})
+				}
+				if !rows {
+					labelAt = x
+				}
+			}
+			addText(&labels, labelAt, y, short(p.small, pt.Label, mostLabel))
+		}
+		pl.Add(bars)
+		over = append(over, unpadded{&plotter.Scatter{XYs: zeros, GlyphStyle: draw.GlyphStyle{Color: bars.fill, Shape: sliver{}}}})
+		over = append(over, points(p.marked(p.styles[s.Key].Mark, bars.fill), dots, radii)...)
+	}
+	if rows { // the line that bars begin at lies over them
+		zero := inside(0, panel.X.Min, panel.X.Max)
+		pl.Add(straight(line(p.theme.Ink, 0.7), zero, pl.Y.Min, zero, 0))
+	}
+	// Whiskers are cased, so that they show on dark bars and over hatching.
+	for _, style := range []draw.LineStyle{line(p.theme.Ground, 2.4), line(p.theme.Ink, 0.9)} {
+		pl.Add(unpadded{across.lying(style)}, unpadded{upright.standing(style)})
+	}
+	pl.Add(unpadded{bounds.lying(p.boundsLine())})
+	pl.Add(over...)
+	pl.Add(p.texts(p.small, labels, 4), unpadded{p.texts(p.dim, missing, 3)})
+}
+
+// noValue says why a row has no bar.
+func noValue(pt *analysis.Point) string {
+	if t := pt.Trials; t != nil && t.Finished == 0 && t.Planned > 0 {
+		return fmt.Sprintf("0 of %d finished", t.Planned)
+	}
+	return "– undefined"
+}
+
+// radiusOf tells the radius of a panel's points: the area of discs is their
+// number of units.
+func radiusOf(panel *analysis.Panel) func(analysis.Mark, int) vg.Length {
+	largest, most := 1, 6.0
+	if len(panel.Categories) > 0 {
+		most = barHeight / 2
+	}
+	for _, s := range panel.Series {
+		for _, pt := range s.Points {
+			if s.Mark != analysis.Discs {
+				break
+			}
+			largest = max(largest, pt.N)
+		}
+	}
+	return func(m analysis.Mark, n int) vg.Length {
+		if m != analysis.Discs {
+			return 2.8
+		}
+		return vg.Length(max(0.8, min(2, most/math.Sqrt(float64(largest)))*math.Sqrt(float64(n))))
+	}
+}
+
+func (p *page) bars(key string) *bars {
+	return &bars{fill: p.color(key), ink: p.theme.Ink, hatch: p.styles[key].Hatch}
+}
+
+func (p *page) boundsLine() draw.LineStyle { return line(p.theme.Dim, 1, 2, 1) }
+
+// spans are intervals, as errors to both sides of their middles: the value that
+// an interval belongs to may lie outside it.
+type spans struct {
+	middles, at []float64
+	errors      plotter.XErrors
+}
+
+func (s *spans) add(span *analysis.Span, at float64) {
+	if span != nil {
+		half := (span.High - span.Low) / 2
+		s.middles, s.at = append(s.middles, span.Low+half), append(s.at, at)
+		s.errors = append(s.errors, struct{ Low, High float64 }{half, half})
+	}
+}
+
+func (s *spans) lying(style draw.LineStyle) *plotter.XErrorBars {
+	return &plotter.XErrorBars{XYs: pairs(s.middles, s.at), XErrors: s.errors, LineStyle: style, CapWidth: 4}
+}
+
+func (s *spans) standing(style draw.LineStyle) *plotter.YErrorBars {
+	return &plotter.YErrorBars{XYs: pairs(s.at, s.middles), YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: 4}
+}
+
+func pairs(xs, ys []float64) (out plotter.XYs) {
+	for i := range xs {
+		out = append(out, plotter.XY{X: xs[i], Y: ys[i]})
+	}
+	return out
+}
+
+// inside moves a value that rounding has put beyond an axis to its end.
+func inside[T cmp.Ordered](v, low, high T) T { return max(low, min(high, v)) }
+
+func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
+	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
+}
+
+func addText(to *plotter.XYLabels, x, y float64, label string) {
+	if label != "" {
+		to.XYs, to.Labels = append(to.XYs, plotter.XY{X: x, Y: y}), append(to.Labels, label)
+	}
+}
+
+// texts writes each label at the height of its point, distance to its right.
+func (p *page) texts(sty text.Style, at plotter.XYLabels, distance vg.Length) *plotter.Labels {
+	sty.YAlign = text.YCenter
+	return &plotter.Labels{
+		XYs: at.XYs, Labels: at.Labels, TextStyle: slices.Repeat([]text.Style{sty}, len(at.Labels)),
+		Offset: vg.Point{X: distance, Y: sty.FontExtents().Descent},
+	}
+}
