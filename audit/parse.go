@@ -174,19 +174,19 @@ func (r *reader) scattered(text string, last any) []any {
 		return nil
 	}
 	var found []any
-	other := false
-	llm.Extract(text, func(v any) bool {
-		if o, alone := v.(llm.Object); alone && r.fits(o) {
-			found = append(found, o)
-		} else if !alone && r.fits(v) {
-			other = true
+	for _, v := range llm.Values(text) {
+		_, alone := v.(llm.Object)
+		switch {
+		case !r.fits(v):
+		case !alone:
+			return nil
+		default:
+			found = append(found, v)
 		}
-		return false // go on to the one before
-	})
-	if other || len(found) < 2 {
+	}
+	if len(found) < 2 {
 		return nil
 	}
-	slices.Reverse(found)
 	return found
 }
 

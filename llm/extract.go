@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,7 +16,9 @@ const (
 	RepairEmbedded  = "embedded"            // it was taken out of other text
 	RepairLines     = "json-lines"          // several values in a row were taken for one list
 	RepairTruncated = "truncated"           // it was cut off; what is complete was kept
-	RepairJSON      = "json-repair"         // quotes, commas, literals or the like were mended
+	RepairJSON      = "json-repair"         // quotes, commas, literals or the like were repaired
+	RepairString    = "json-in-string"      // JSON was written as a string
+	RepairWrapper   = "wrapper"             // the value stands in an echo of the schema, a call of a tool or the like
 )
 
 // Extract finds the JSON value in a reply's text. fits tells whether a value
@@ -23,12 +27,13 @@ const (
 //
 // Attempts, in this order: the whole text as strict JSON; the last code fence
 // that holds a fit; the last bracketed value that fits. Thinking (see
-// StripThinking) is left out of all but the first, and each piece is read as
-// it stands first, then mended, so that a sloppy final answer still replaces an
-// earlier draft. Values with only white space and commas between them are one
+// StripThinking) is left out of all but the first, and each value is read as
+// it stands first, then repaired, so that a sloppy final answer still replaces
+// an earlier draft. Values with only white space and commas between them are one
 // list (JSON lines). A value that the text ends in is cut back to its last
 // complete member: no number, word or string is ever completed. A strict value
-// that does not fit is not searched for a part that would.
+// that does not fit is searched only for JSON in its strings, and where it wraps
+// a value as an echoed schema does.
 //
 // repairs names what was done, nil for strict JSON. Time is about linear in
 // the text; a text that would need more gives ok == false.
@@ -37,28 +42,47 @@ func Extract(text string, fits func(value any) bool) (value any, repairs []strin
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	text = trim(text)
-	if text == "" {
-		return nil, nil, false
-	}
-	x := extraction{
-		fits: fits,
-		// A few readings of everything; past that the text is playing games.
-		work:   8*len(text) + 1<<16,
-		repair: maxRepairTotal,
-	}
+	x := extraction{fits: fits, work: workFor(text)}
 	if v, strict := decode(text); strict {
-		return x.whole(v)
+		if words, isString := v.(string); isString && len(words) < len(text) {
+			if v, repairs, ok = Extract(words, fits); ok {
+				repairs = append([]string{RepairString}, repairs...)
+			}
+			return v, repairs, ok
+		}
+		return x.accept(v)
 	}
 	pieces, found := outsideThinking(text)
 	if found {
 		repairs = append(repairs, RepairThinking)
 	}
-	for i := len(pieces) - 1; i >= 0; i-- {
-		if v, more, ok := x.piece(pieces[i]); ok {
+	for _, piece := range slices.Backward(pieces) {
+		for _, block := range slices.Backward(fences(piece)) {
+			if v, more, ok := x.find(block); ok {
+				return v, slices.Concat(repairs, []string{RepairFence}, more), true
+			}
+		}
+		if v, more, ok := x.find(piece); ok {
 			return v, append(repairs, more...), true
 		}
 	}
 	return nil, nil, false
+}
+
+// Values returns all bracketed values of a text outside of thinking, in order,
+// each by itself.
+func Values(text string) []any {
+	x := extraction{work: workFor(text)}
+	var values []any
+	pieces, _ := outsideThinking(strings.ToValidUTF8(text, "\uFFFD"))
+	for _, piece := range pieces {
+		for _, c := range slices.Concat(x.runs(piece)...) {
+			if c.ok {
+				values = append(values, c.value)
+			}
+		}
+	}
+	return values
 }
 
 // trim removes white space, and the byte-order mark that some servers send.
@@ -66,185 +90,247 @@ func trim(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
 }
 
+// workFor is how much work (parser.work) a text is worth: a few readings of
+// everything. Past that the text is playing games.
+func workFor(text string) int { return 16*len(text) + 1<<16 }
+
 // An extraction is one call of Extract.
 type extraction struct {
-	fits   func(any) bool
-	work   int // bytes that may still be read
-	repair int // bytes that jsonrepair may still be given
+	fits func(any) bool
+	work int // bytes that may still be read
 }
 
-// whole returns the value that a text is, if it fits.
-func (x *extraction) whole(v any) (any, []string, bool) {
-	if !x.fits(v) {
-		return nil, nil, false
-	}
-	return v, nil, true
+// A candidate is a bracketed value in a text.
+type candidate struct {
+	start, end int
+	value      any
+	ok         bool // something of it is complete
+	cut        bool
+	repaired   bool
 }
 
-// piece reads a text without thinking.
-func (x *extraction) piece(text string) (any, []string, bool) {
+// find returns the last fit in a text without thinking.
+func (x *extraction) find(text string) (any, []string, bool) {
 	text = trim(text)
-	blocks := fences(text)
-	for i := len(blocks) - 1; i >= 0; i-- {
-		if v, repairs, ok := x.block(blocks[i]); ok {
-			return v, append([]string{RepairFence}, repairs...), true
-		}
-	}
-	return x.block(text)
-}
-
-// block reads a text that is a value, or has one in it.
-func (x *extraction) block(text string) (any, []string, bool) {
-	text = trim(text)
-	if v, strict := decode(text); strict {
-		return x.whole(v)
-	}
-	// A quote where none belongs hides everything up to the next one. When
-	// nothing fits, look again from behind the first value that cannot be read.
-	const rounds = 4
-	for round := range rounds {
-		t := findSpans(text)
-		t.cut = round > 0
-		if v, repairs, ok := x.under(t, 0); ok {
+	runs := x.runs(text)
+	for _, run := range slices.Backward(runs) {
+		if v, repairs, ok := x.list(text, run); ok {
 			return v, repairs, true
 		}
-		again := t.behindUnreadable()
-		if again == 0 || x.work <= 0 {
-			break
-		}
-		text = text[again:]
-	}
-	return nil, nil, false
-}
-
-// behindUnreadable returns the offset behind the opener of the first value that
-// cannot be read and has a quote in it, 0 when there is none. A value that ends
-// in a half-written string counts as readable: what that string quotes is no
-// answer.
-func (t *spans) behindUnreadable() int {
-	for _, n := range t.values(0, nil) {
-		s := &t.nodes[n]
-		if s.readable || s.end == 0 && t.inString {
-			continue
-		}
-		if strings.ContainsAny(t.text[s.start:t.end(n)], `"'“”‘’`) {
-			return int(s.start) + 1
-		}
-	}
-	return 0
-}
-
-// under finds the last fit among the values directly inside a span, or inside
-// those that are not strict JSON.
-func (x *extraction) under(t *spans, parent int) (any, []string, bool) {
-	runs := t.runs(parent)
-	for i := len(runs) - 1; i >= 0; i-- {
-		run := make([]candidate, len(runs[i]))
-		for j, n := range runs[i] {
-			run[j] = x.read(t, n)
-		}
-		if v, repairs, ok := x.run(t, run); ok {
-			return v, repairs, true
-		}
-		for j := len(run) - 1; j >= 0; j-- {
-			if n := run[j].span; !t.nodes[n].strict {
-				if v, repairs, ok := x.under(t, n); ok {
+		// Lists and objects mixed: the last ones of one kind.
+		for end := len(run); end > 0; {
+			start := end - 1
+			for start > 0 && text[run[start-1].start] == text[run[start].start] {
+				start--
+			}
+			if end-start < len(run) {
+				if v, repairs, ok := x.list(text, run[start:end]); ok {
 					return v, repairs, true
 				}
 			}
+			end = start
 		}
 	}
 	return nil, nil, false
 }
 
-// A candidate is a span and what was read from it.
-type candidate struct {
-	span      int
-	value     any
-	ok        bool
-	truncated bool
-	mended    bool
+// runs returns the bracketed values of a text, in order, those together that
+// have nothing but white space, commas or an unreadable object between them.
+// Brackets that begin no value are prose, and only what stands inside counts.
+func (x *extraction) runs(text string) [][]candidate {
+	var runs [][]candidate
+	end := -1
+	for i := 0; i < len(text); {
+		var c candidate
+		bracket, n := narrow(text, i)
+		ok := bracket == '{' || bracket == '['
+		if ok {
+			c, ok = x.read(text, i)
+		}
+		switch {
+		case x.work < 0:
+			return nil
+		case !ok:
+			i += n
+			continue
+		case end >= 0 && besides(text[end:i]):
+			runs[len(runs)-1] = append(runs[len(runs)-1], c)
+		default:
+			runs = append(runs, []candidate{c})
+		}
+		end, i = c.end, c.end
+	}
+	return runs
 }
 
-// read reads a span as strict JSON, or mended.
-func (x *extraction) read(t *spans, n int) candidate {
-	text, truncated := t.source(n)
-	c := candidate{span: n, truncated: truncated}
-	x.work -= len(text)
-	if text == "" || x.work < 0 {
-		return c
-	}
-	v, strict := decode(text)
-	c.value, c.ok = v, strict
-	if !strict {
-		c.mended = true
-		c.value, c.ok = mend(text, &x.repair)
-	}
-	s := &t.nodes[n]
-	s.strict, s.readable = strict && !truncated, c.ok
-	return c
+// besides reports whether a text can stand between the values of a list.
+func besides(text string) bool {
+	text = strings.Trim(text, " \n\t\r,，")
+	return text == "" || text[0] == '{' && unreadable.MatchString(text)
 }
 
-// run tries the values of a run as one; if that does not fit and they are
-// lists and objects mixed, the last ones of one kind.
-func (x *extraction) run(t *spans, run []candidate) (any, []string, bool) {
-	if v, repairs, ok := x.list(t, run); ok {
-		return v, repairs, true
+var unreadable = regexp.MustCompile("^(?:\\{\\s*[\"'“‘][^{}]*\\}[\\s,，]*)*$")
+
+// read reads the value that begins at i: as strict JSON, with slips, or as the
+// content of a string with a backslash before each quote. It is not ok when the
+// bracket is prose.
+func (x *extraction) read(text string, i int) (c candidate, ok bool) {
+	p, v, ok := parse(text, i, true)
+	x.work -= p.work(i)
+	if ok || p.cut {
+		return candidate{i, p.end(), v, ok, p.cut, false}, true
 	}
-	for end := len(run); end > 0; {
-		start := end - 1
-		for start > 0 && t.kind(run[start-1].span) == t.kind(run[end-1].span) {
-			start--
-		}
-		if start == 0 && end == len(run) {
-			break // not mixed
-		}
-		if v, repairs, ok := x.list(t, run[start:end]); ok {
-			return v, repairs, true
-		}
-		end = start
+	p, v, ok = parse(text, i, false)
+	x.work -= p.work(i)
+	if ok {
+		return candidate{i, p.end(), v, true, p.cut, true}, true
 	}
-	return nil, nil, false
+	if !strings.HasPrefix(text[p.at:], `\"`) || x.work < len(text)-i {
+		return candidate{}, false
+	}
+	x.work -= len(text) - i
+	p, v, ok = parse(strings.TrimSuffix(unescape.Replace(text[i:]), `\`), 0, false)
+	end := i // of what was read, with its backslashes
+	for n := 0; n < p.at && end < len(text); n++ {
+		if strings.HasPrefix(text[end:], `\`) {
+			end++
+		}
+		end++
+	}
+	end = min(end, len(text))
+	if p.cut {
+		end = len(text)
+	}
+	return candidate{i, end, v, true, p.cut, true}, ok
 }
 
-func (t *spans) kind(n int) byte { return t.text[t.nodes[n].start] }
+var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\/`, "/")
 
-// list tries the readable ones of some candidates as one value.
-func (x *extraction) list(t *spans, run []candidate) (any, []string, bool) {
+// list tries the values of a run as one.
+func (x *extraction) list(text string, run []candidate) (any, []string, bool) {
 	var values []any
-	var truncated, mended bool
+	var cut, repaired bool
 	for _, c := range run {
 		if c.ok {
 			values = append(values, c.value)
-			mended = mended || c.mended
+			repaired = repaired || c.repaired
 		}
-		if c.truncated && (c.ok || t.kind(c.span) == t.kind(run[0].span)) {
-			truncated = true
-		}
-	}
-	if len(values) == 0 {
-		return nil, nil, false
+		cut = cut || c.cut && (c.ok || text[c.start] == text[run[0].start])
 	}
 	var v any = values
-	if len(values) == 1 {
+	switch len(values) {
+	case 0:
+		return nil, nil, false
+	case 1:
 		v = values[0]
 	}
-	if !x.fits(v) {
-		return nil, nil, false
+	v, wrapping, ok := x.accept(v)
+	var repairs []string
+	for _, r := range []struct {
+		name string
+		done bool
+	}{
+		{RepairEmbedded, run[0].start > 0 || run[len(run)-1].end < len(text)},
+		{RepairLines, len(values) > 1},
+		{RepairTruncated, cut},
+		{RepairJSON, repaired},
+	} {
+		if r.done {
+			repairs = append(repairs, r.name)
+		}
+	}
+	return v, append(repairs, wrapping...), ok
+}
+
+// accept returns the value if it fits, or else what fits once the strings that
+// hold JSON are read, or inside of what wraps an answer.
+func (x *extraction) accept(v any) (any, []string, bool) {
+	if x.fits(v) {
+		return v, nil, true
 	}
 	var repairs []string
-	first, last := run[0].span, run[len(run)-1].span
-	if t.cut || t.nodes[first].start > 0 || t.end(last) < len(t.text) {
-		repairs = append(repairs, RepairEmbedded)
+	if expanded, ok := expand(v); ok {
+		v, repairs = expanded, []string{RepairString}
+		if x.fits(v) {
+			return v, repairs, true
+		}
 	}
-	if len(values) > 1 {
-		repairs = append(repairs, RepairLines)
+	repairs = append(repairs, RepairWrapper)
+	for inner, ok := unwrap(v); ok; inner, ok = unwrap(inner) {
+		if x.fits(inner) {
+			return inner, repairs, true
+		}
 	}
-	if truncated {
-		repairs = append(repairs, RepairTruncated)
-	}
-	if mended {
-		repairs = append(repairs, RepairJSON)
-	}
-	return v, repairs, true
+	return nil, nil, false
 }
+
+// expand reads the strings in a value that are lists or objects themselves.
+func expand(v any) (out any, found bool) {
+	switch v := v.(type) {
+	case string:
+		s := trim(v)
+		if c, _ := narrow(s, 0); c != '{' && c != '[' {
+			return v, false
+		}
+		inner, ok := decode(s)
+		if !ok {
+			var p *parser
+			p, inner, ok = parse(s, 0, false)
+			ok = ok && !p.cut && p.next() == 0
+		}
+		if !ok {
+			return v, false
+		}
+		inner, _ = expand(inner)
+		return inner, true
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			var ok bool
+			list[i], ok = expand(v[i])
+			found = found || ok
+		}
+		return list, found
+	case Object:
+		o := slices.Clone(v)
+		for i := range o {
+			if !Aside(o[i].Key) {
+				var ok bool
+				o[i].Value, ok = expand(o[i].Value)
+				found = found || ok
+			}
+		}
+		return o, found
+	}
+	return v, false
+}
+
+// wrappers are keys under which an answer stands in what models put around it:
+// an echo of the schema, a call of a tool, a result.
+var wrappers = []string{"properties", "function", "arguments", "parameters", "input", "result", "answer", "output", "response"}
+
+// unwrap returns what an object wraps: its member by one of the wrappers' keys,
+// or its only one. A schema itself wraps nothing.
+func unwrap(v any) (inner any, ok bool) {
+	o, _ := v.(Object)
+	for i := range o {
+		if !slices.Contains(wrappers, strings.ToLower(o[i].Key)) && (len(o) > 1 || Aside(o[i].Key)) {
+			continue
+		}
+		if inner, ok := o[i].Value.(Object); ok && !slices.ContainsFunc(inner, isSchema) {
+			return inner, true
+		}
+	}
+	return nil, false
+}
+
+func isSchema(m Member) bool {
+	o, ok := m.Value.(Object)
+	return ok && (o.Has("type") || o.Has("enum") || o.Has("$ref") || o.Has("anyOf"))
+}
+
+// Aside reports whether a key is that of a member beside the answer: a draft, an
+// example or a reason, which may quote what is no answer.
+func Aside(key string) bool { return aside.MatchString(key) }
+
+var aside = regexp.MustCompile(`(?i)draft|example|scratch|think|thought|reason|rationale|explanation|initial|first`)

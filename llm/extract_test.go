@@ -133,7 +133,7 @@ var extractCases = []struct {
 	{"bad escapes", `{"id":"a\q\u12 C:\"}`, hasID, ``, nil},
 	{"bad escapes that leave an end", `{"id":"a\q \u12 x"}`, hasID, `{"id":"aq \\u12 x"}`, repairs{llm.RepairJSON}},
 	{"a missing end quote", `[{"id":"a","r":"x,"s":true},{"id":"b","s":false}]`, hasID, `[{"id":"a","r":"x","s":true},{"id":"b","s":false}]`, repairs{llm.RepairJSON}},
-	{"a missing end quote between objects", `{"id":"a","s":true,"r":"x},{"id":"b","s":false}`, hasID, `[{"id":"a","s":true,"r":"x"},{"id":"b","s":false}]`, repairs{llm.RepairJSON}},
+	{"a missing end quote between objects", `{"id":"a","s":true,"r":"x},{"id":"b","s":false}`, hasID, `[{"id":"a","s":true,"r":"x"},{"id":"b","s":false}]`, repairs{llm.RepairLines, llm.RepairJSON}},
 	{"a missing bracket inside", `{"j":[{"id":1},{"id":2}}`, hasID, `{"j":[{"id":1},{"id":2}]}`, repairs{llm.RepairJSON}},
 	{"JSON inside a string, unquoted", `{\"id\": \"b\"}`, hasID, `{"id":"b"}`, repairs{llm.RepairJSON}},
 	{"numbers without an end", `{"id":1, "a":1e, "b":0., "c":-, "d":.5}`, hasID, `{"id":1,"a":null,"b":null,"c":null,"d":0.5}`, repairs{llm.RepairJSON}},
@@ -322,8 +322,9 @@ func TestExtractHostile(t *testing.T) {
 		"[", "{", `{"a":`, "[1,", "```\n", "```json\n{\n", `["`, `"`, `{"id`, `{"x":1,`, `{'`, `{'a':'`, "[“", "<think>", "</think>",
 		`{"a":"<think>`, "[]", "{}x", `{"a":1}x`, `{'a':1}x`, `{"a":1,}x`, `{"a" 1}x`, `["a" b]x`, `["a",//x`, `{"a":"b"//`, "[[]x",
 		`{"a":[{x`, `{"a":{"b":'`, "[}", "{]", "[ ' ", `[\`, `{"a":"b" "c`, "#", "[{f(",
+		"<", "<a>", "<|channel|>", `{\"a`, "｛", `{"a": b c d `, `{'a':"`, `{"a":"x","b`, `{"a":"\u00`, `{'a':'b',`, "{\"a\":\"x\\\",", "assistantfinal", "\\boxed{",
 	} {
-		text := strings.Repeat(unit, 1<<18/len(unit))
+		text := strings.Repeat(unit, 1<<16/len(unit))
 		if v, _, ok := llm.Extract(text, hasAction); ok {
 			t.Errorf("%q repeated gave %s", unit, plainly(v))
 		}

@@ -3,6 +3,7 @@ package navigate
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/lake"
@@ -27,18 +28,18 @@ const (
 // plan is no action, and neither are numbers and compass points, which the
 // prompt never offers.
 func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
-	if reply.Finish == llm.FinishContentFilter {
+	cut := reply.Finish == llm.FinishLength
+	switch reply.Finish {
+	case llm.FinishContentFilter:
 		return 0, ReadFiltered
-	}
-	if reply.Finish == llm.FinishRefusal {
+	case llm.FinishRefusal:
 		return 0, ReadRefusal
 	}
-	cut := reply.Finish == llm.FinishLength
 	if a, reading, ok := actionFromJSON(reply.Text); ok {
 		return a, reading
 	}
 	text, _ := llm.StripThinking(reply.Text)
-	text = strings.TrimSpace(tags.ReplaceAllString(text, " "))
+	text = strings.TrimSpace(tags.ReplaceAllString(llm.Fold(text), " "))
 	switch {
 	case text == "" && cut:
 		return 0, ReadTruncated
@@ -59,7 +60,7 @@ func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 
 // actionFromJSON reads an object with "action", the last one of a reply, or a
 // reply that is JSON as a whole. It is not ok when there is neither.
-func actionFromJSON(text string) (lake.Action, string, bool) {
+func actionFromJSON(text string) (a lake.Action, reading string, ok bool) {
 	value, _, ok := llm.Extract(text, answersAction)
 	if !ok {
 		rest, _ := llm.StripThinking(text)
@@ -71,52 +72,37 @@ func actionFromJSON(text string) (lake.Action, string, bool) {
 	if list, isList := value.([]any); isList && answersAction(value) {
 		values = list // objects in a row
 	}
-	named := map[lake.Action]bool{}
-	for _, v := range values {
+	for i, v := range values {
 		if object, isObject := v.(llm.Object); isObject {
 			v = actionOf(object)
 		}
 		words, _ := v.(string)
-		a, reading := actionAtStart(words)
-		if reading == ReadUndecided {
-			return 0, ReadUndecided, true
+		next, reading := actionAtStart(llm.Fold(words))
+		if strings.HasPrefix(words, "{") {
+			next, reading, _ = actionFromJSON(words)
 		}
-		if reading != "" {
+		switch {
+		case reading == ReadUndecided, reading == "" && i > 0 && next != a:
+			return 0, ReadUndecided, true
+		case reading != "":
 			return 0, ReadInvalid, true
 		}
-		named[a] = true
+		a = next
 	}
-	if len(named) > 1 {
-		return 0, ReadUndecided, true
-	}
-	for a := range named {
-		return a, "", true
-	}
-	return 0, ReadInvalid, true
+	return a, "", true
 }
 
 // actionOf is an object's value for "action", in any case; nil when there is
-// none to rely on. An object may be wrapped in another.
-func actionOf(o llm.Object) any {
-	var found any
-	n := 0
+// none, or two that differ.
+func actionOf(o llm.Object) (found any) {
 	for _, m := range o {
-		if !strings.EqualFold(m.Key, "action") {
-			continue
-		}
-		if n > 0 && found != m.Value {
+		switch _, isText := m.Value.(string); {
+		case !strings.EqualFold(m.Key, "action"):
+		case !isText || found != nil && found != m.Value:
 			return nil
+		default:
+			found = m.Value
 		}
-		found = m.Value
-		n++
-	}
-	if n == 0 && len(o) == 1 {
-		if inner, ok := o[0].Value.(llm.Object); ok {
-			return actionOf(inner)
-		}
-	}
-	if _, isText := found.(string); !isText {
-		return nil
 	}
 	return found
 }
@@ -126,50 +112,50 @@ func actionOf(o llm.Object) any {
 func answersAction(v any) bool {
 	switch v := v.(type) {
 	case llm.Object:
-		for _, m := range v {
-			if strings.EqualFold(m.Key, "action") {
-				return true
-			}
-		}
-		if len(v) == 1 {
-			inner, ok := v[0].Value.(llm.Object)
-			return ok && answersAction(inner)
-		}
+		return slices.ContainsFunc(v, func(m llm.Member) bool { return strings.EqualFold(m.Key, "action") })
 	case []any:
-		for _, item := range v {
-			if object, ok := item.(llm.Object); !ok || !answersAction(object) {
-				return false
-			}
-		}
-		return len(v) > 0
+		return len(v) > 0 && !slices.ContainsFunc(v, func(item any) bool {
+			_, isList := item.([]any)
+			return isList || !answersAction(item)
+		})
 	}
 	return false
 }
 
-// Markup may stand around every word; a bracket opens a remark.
-const markup = "[\\s>*_#`\"'“”‘’()\\[\\]-]*"
-
-const within = "[\\s>*_#`\"'“”‘’-]*"
+// Words of the patterns below. Markup may stand around every word; a bracket
+// opens a remark.
+const (
+	action = `(UP|DOWN|LEFT|RIGHT)\b`
+	verb   = `(?:go|move|step|walk|head|proceed|going|moving|stepping|heading)`
+	markup = "[\\s>*_#`\"'()\\[\\]-]*"
+	within = "[\\s>*_#`\"'-]*"
+	behind = "[\\s.,;:!*_#`\"'()\\[\\]-]*"
+	link   = `(?:,|;|/|\||->|→|\+|&|or|and|then)`
+)
 
 var (
-	tags = regexp.MustCompile(`</?[A-Za-z][\w-]*>`)
+	tags = regexp.MustCompile("</?[A-Za-z][\\w-]*>|(?m:^[ \\t]*(?:```|~~~)[ \\t]*\\w*[ \\t]*$)")
 	// marker is "Action:" at the beginning of a line or a sentence, with words
 	// before it that choose and none that reject.
 	marker = regexp.MustCompile(`(?im)(?:^|[.!?;]\s)` + markup +
 		`(?:(?:so|thus|therefore|hence|my|the|final|best|next|chosen|recommended|optimal|correct|safest|safe|selected)[,\s]+)*` +
 		`(?:action|answer|move|choice|decision)(?:\s+(?:to take|now))?` + markup + `(?:is\b)?` + markup + `[:=][^\S\n]*([^\n]*(?:\n\s*[^\n]+)?)`)
-	// first is an action at the beginning of a text, behind a verb at most.
-	first = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will| would)?\s+)?(?:go|move|step|walk|head|going|moving|choose|take)\s+)?(UP|DOWN|LEFT|RIGHT)\b`)
-	// further is another action in a row behind the first.
-	further = regexp.MustCompile(`(?i)^` + within + `(?:(?:,|;|/|\||->|→|\+|&|or|and|then)` + within + `)*(UP|DOWN|LEFT|RIGHT)\b`)
-	word    = regexp.MustCompile(`(?i)\b(?:UP|DOWN|LEFT|RIGHT)\b`)
-	upper   = regexp.MustCompile(`\b(UP|DOWN|LEFT|RIGHT)\b`)
-	alone   = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will)?\s+)?(?:go|move|step|walk|head|going|moving)\s+)?(UP|DOWN|LEFT|RIGHT)[\s.,;:!*_#` + "`" + `"'“”‘’()\[\]-]*$`)
+	// first is an action at the beginning of a text, behind a verb at most, and
+	// further another one in a row behind it.
+	first   = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will| would)?\s+)?(?:` + verb + `|choose|take)\s+)?` + action)
+	further = regexp.MustCompile(`(?i)^` + within + `(?:` + link + within + `)*` + action)
+	word    = regexp.MustCompile(`(?i)\b` + action)
+	upper   = regexp.MustCompile(`\b` + action)
+	// alone is a text that is an action, perhaps said several times.
+	alone = regexp.MustCompile(`(?i)^` + markup + `(?:(?:I(?:'ll| will)?\s+)?` + verb + `\s+)?` + action + `(?:` + behind + action + `)*` + behind + `$`)
 	// denies are words with which a sentence may reject the action it names, or
 	// speak of another time.
-	denies = regexp.MustCompile(`(?i)\b(?:not|no|never|avoid|cannot|unsafe|dangerous|deadly|holes?|kills?|die|death|worst|bad|wrong|previous|last|forbidden|refuse|except|but|would|could|might|if|instead|rather|leaves?|edge|wall|blocked|neither|nor|without)\b|n['’]t\b|\?`)
-	// chooses are words with which a sentence chooses.
-	chooses = regexp.MustCompile(`(?i)\b(?:I|we|agent|let's|should|will|must|choose|chose|pick|select|take|go|going|move|moving|step|head|walk|proceed)\b`)
+	denies = regexp.MustCompile(`(?i)\b(?:not|no|never|avoid|cannot|unsafe|dangerous|deadly|holes?|kills?|die|death|worst|worse|bad|wrong|previous|last|forbidden|refuse|except|but|would|could|might|if|instead|rather|leaves?|leads?|edge|wall|blocked|neither|nor|without|suicid\w*|fatal|lethal|risky|madness|fall|drown)\b|n't\b|\?`)
+	// chooses is a choice in a sentence: somebody goes, or is to go, an action's
+	// way. What going that way is, or leads to, is no choice.
+	chooses = regexp.MustCompile(`(?:(?i:\b(?:I|we|agent|should|will|must|let's|let us|let me|am|are|is to|it's|I'm|I'll|I'd|we'll|so|then|please)(?:\s+[a-z]+){0,2}?\s+|^\W*)(?i:` + verb + `|choose|pick|select|take|say|be)(?i:s|ing)?\s+(?i:(?:to|the|with|for|action|cell|one|step|move|go)\s+){0,3}|(?i:\b(?:action|answer|move|choice|decision|direction|step)\s+(?:[a-z]+\s+){0,2}?is\s+(?:to\s+(?:` + verb + `|take|choose)\s+)?))` + within + action)
+	// assesses is a sentence on what an action is like.
+	assesses = regexp.MustCompile(`(?i)(?:^|[.!?;:,]\s*|\bthat\s+|\bthink\s+)(?:going|moving|stepping|heading|walking|taking|choosing|to\s+(?:go|move|step|take))\s+` + within + `(?:to\s+the\s+)?` + action + within + `\s*(?:is|are|was|means|ends|brings|takes|puts|results|seems|looks|gets|makes|keeps)\b`)
 )
 
 // actionAtStart reads the action that a text begins with: a reason may follow,
@@ -209,29 +195,29 @@ func actionFromMarker(text string) (lake.Action, string, bool) {
 // actionFromWords reads a text that is an action, or ends in a line that is
 // one, or has one in capitals in a sentence that chooses and denies nothing.
 func actionFromWords(text string) (lake.Action, string) {
-	if m := alone.FindStringSubmatch(text); m != nil {
-		return named(m[1]), ""
-	}
+	var said []string // the lines that are an action, or several
 	lines := strings.Split(text, "\n")
-	if m := alone.FindStringSubmatch(lines[len(lines)-1]); m != nil {
-		for _, line := range lines[:len(lines)-1] {
-			if alone.MatchString(line) {
-				return 0, ReadUndecided // a plan, one line a step
-			}
+	for _, line := range lines {
+		if alone.MatchString(line) {
+			said = append(said, line)
 		}
-		return named(m[1]), ""
 	}
-	found := map[string]bool{}
-	for _, w := range upper.FindAllString(text, -1) {
-		found[w] = true
+	sure := len(said) > 0 && said[len(said)-1] == lines[len(lines)-1]
+	among := upper
+	if sure {
+		text, among = strings.Join(said, " "), word
 	}
-	switch {
+	found := among.FindAllString(text, -1)
+	for i := range found {
+		found[i] = strings.ToUpper(found[i])
+	}
+	switch found = slices.Compact(found); {
 	case len(found) > 1:
-		return 0, ReadUndecided
-	case len(found) == 0 || denies.MatchString(text) || !chooses.MatchString(text):
+		return 0, ReadUndecided // or a plan, one line a step
+	case len(found) == 0 || !sure && (denies.MatchString(text) || assesses.MatchString(text) || !chooses.MatchString(text)):
 		return 0, ReadNone
 	}
-	return named(upper.FindString(text)), ""
+	return named(found[0]), ""
 }
 
 // named returns the action of a word that is one, in any case.
