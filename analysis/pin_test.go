@@ -21,6 +21,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -64,7 +65,7 @@ func runOf(t testing.TB, name string, s *study.Study, as map[string]string) *kep
 		models[m] = agent
 	}
 	rec := &recorder{trials: map[string]*record.Trial{}}
-	if _, err := study.Run(context.Background(), s, study.Options{Models: models, Recorder: rec, Concurrency: 2}); err != nil {
+	if _, err := run.Trials(context.Background(), s, run.Workers{Models: models, Recorder: rec, Concurrency: 2}); err != nil {
 		t.Fatal(err)
 	}
 	config, err := json.Marshal(s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
 )
@@ -18,6 +19,10 @@ import (
 // mark of a level that it reaches in KEY_mark; an interval has KEY_low, KEY_high,
 // KEY_level and KEY_method. The pairs behind a paired difference, and the
 // warnings about a number, are in JSON only.
+//
+// A spreadsheet runs a field that begins with =, +, - or @ as a formula, and a
+// label may hold a server's words: such a label, and one that begins with a tab
+// or a carriage return, has an apostrophe before it. Numbers never do.
 func CSV(w io.Writer, t analysis.Table) error {
 	out := csv.NewWriter(w)
 	var header []string
@@ -57,7 +62,7 @@ func fieldsOf(col *analysis.Column, c *analysis.Cell) []field {
 	count, of := field{"_count", strconv.Itoa(c.Count)}, field{"_of", strconv.Itoa(c.Of)}
 	switch col.Kind {
 	case analysis.Label, analysis.Verdict:
-		return []field{{"", c.Label}}
+		return []field{{"", csvLabel(c.Label)}}
 	case analysis.PValue:
 		return []field{value, {"_test", c.Method}, {"_least", precise(c.Least)}, {"_mark", c.Mark}}
 	case analysis.Interval:
@@ -78,6 +83,14 @@ func fieldsOf(col *analysis.Column, c *analysis.Cell) []field {
 		return []field{value, n}
 	}
 	return []field{value}
+}
+
+// csvLabel keeps a spreadsheet from running a label.
+func csvLabel(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
 }
 
 // precise writes a number so that reading it gives the same number, and

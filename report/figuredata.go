@@ -32,7 +32,8 @@ func FigureJSON(w io.Writer, f *analysis.Figure) error {
 // x_most bound x where some of them are lost. Of a
 // drawing of a lake each cell is a line, its column as x and its row as y, the
 // cell's letter and whether its entry is stale ("thaw", "freeze") as category
-// and label; and each position of a route, whose label is its step.
+// and label; and each position of a route, whose label is its step. Words that
+// a spreadsheet would run as a formula are written as CSV does.
 func FigureCSV(w io.Writer, f *analysis.Figure) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"panel", "series", "category", "x", "x_low", "x_high", "y", "y_low", "y_high", "n", "label", "finished", "planned", "x_least", "x_most"})
@@ -42,12 +43,12 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 			for _, pt := range s.Points {
 				category := ""
 				if len(p.Categories) > 0 {
-					category = p.Categories[pt.Category].Name
+					category = csvLabel(p.Categories[pt.Category].Name)
 				}
-				line := []string{p.Title, s.Key, category}
+				line := []string{csvLabel(p.Title), csvLabel(s.Key), category}
 				line = append(line, fieldsOfValue(pt.X, pt.XRange)...)
 				line = append(line, fieldsOfValue(pt.Y, pt.YRange)...)
-				line = append(line, strconv.Itoa(pt.N), pt.Label)
+				line = append(line, strconv.Itoa(pt.N), csvLabel(pt.Label))
 				if t := pt.Trials; t != nil {
 					line = append(line, strconv.Itoa(t.Finished), strconv.Itoa(t.Planned))
 				} else {
@@ -57,7 +58,7 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 			}
 		}
 		if p.Scene != nil {
-			writeScene(out, p.Title, p.Scene)
+			writeScene(out, csvLabel(p.Title), p.Scene)
 		}
 	}
 	out.Flush()

@@ -18,6 +18,7 @@ const (
 type grid struct {
 	*view
 	section int          // column whose values head the sections; -1 for none
+	density density      // of its cells
 	columns []gridColumn // one for each of view.cols, without the section's
 }
 
@@ -127,7 +128,7 @@ func leastImportant(v *view, cols []int) int {
 
 // measure lays out the given columns of a view.
 func measure(v *view, cols []int, section int, d density) *grid {
-	g := &grid{view: v, section: section}
+	g := &grid{view: v, section: section, density: d}
 	for _, i := range cols {
 		if i == section {
 			continue
@@ -241,7 +242,7 @@ func (g *grid) width() int {
 
 func sectionName(c *analysis.Cell) string { return clean(c.Display()) }
 
-// sectionTag returns the room that a section's tag takes.
+// sectionTag returns the width that a section's tag takes.
 func sectionTag(c *analysis.Cell) int {
 	if c.Tag == "" {
 		return 0
@@ -376,31 +377,40 @@ func (p *printer) groupHeadings(g *grid) {
 			continue
 		}
 		field := s.name
-		if room := s.width - widthOf(field) - 1; room > 0 {
-			field += " " + strings.Repeat("─", room)
+		if rest := s.width - widthOf(field) - 1; rest > 0 {
+			field += " " + strings.Repeat("─", rest)
 		}
 		fields = append(fields, pad(field, s.width, analysis.Left))
 	}
 	p.line(p.style(dim, strings.Repeat(" ", g.indent())+strings.TrimRight(strings.Join(fields, strings.Repeat(" ", gutter)), " ")))
 }
 
-// headings writes the columns' headings, at the bottom of as many lines as the
-// tallest needs.
+// headings writes the columns' headings.
 func (p *printer) headings(g *grid) {
+	for _, line := range g.headingLines() {
+		for i := range line {
+			line[i] = g.columns[i].centred(line[i])
+		}
+		p.line(p.style(bold, strings.TrimRight(strings.Repeat(" ", g.indent())+strings.Join(line, strings.Repeat(" ", gutter)), " ")))
+	}
+}
+
+// headingLines returns the columns' headings at the bottom of as many lines as
+// the tallest needs.
+func (g *grid) headingLines() [][]string {
 	tallest := 0
 	for i := range g.columns {
 		tallest = max(tallest, len(g.columns[i].headings))
 	}
-	for l := range tallest {
-		var fields []string
+	lines := make([][]string, tallest)
+	for l := range lines {
+		lines[l] = make([]string, len(g.columns))
 		for i := range g.columns {
 			c := &g.columns[i]
-			text := ""
 			if k := l - (tallest - len(c.headings)); k >= 0 {
-				text = c.headings[k]
+				lines[l][i] = c.headings[k]
 			}
-			fields = append(fields, c.centred(text))
 		}
-		p.line(p.style(bold, strings.TrimRight(strings.Repeat(" ", g.indent())+strings.Join(fields, strings.Repeat(" ", gutter)), " ")))
 	}
+	return lines
 }

@@ -15,17 +15,19 @@ const FormatVersion = 1
 
 // JSON writes all tables with all their columns in full precision:
 //
-//	{"version": 1, "tables": [{"id", "title", "paper", "about", "need", "warnings",
-//	  "notes", "columns": [{"key", "heading", "unit", "kind"}],
+//	{"version": 1, "tables": [{"id", "title", "topic", "paper", "about", "need",
+//	  "warnings", "notes", "columns": [{"key", "heading", "unit", "kind"}],
 //	  "rows": [{KEY: cell, …}]}]}
 //
 // A cell is a string for a label or a verdict and a number for a count; any other
 // is an object with "value" and, as its column's kind has it, "sd", "n" with
 // "undefined", "count" and "of". A paired difference has "value", "sd", "n",
-// "undefined" and "pairs": [{"seed", "a", "b", "difference"}]. A p-value has
-// "value", "test", "least" (the smallest that this test can give), "mark" and
-// "warnings": [{"code", "text"}]; an interval has "low", "high", "level", "method"
-// and "warnings". A value that is undefined is null.
+// "undefined", "a_is" and "b_is" (what a and b are, such as "no-memory" and
+// "no-filter"; the difference is b minus a) and "pairs": [{"seed", "a", "b",
+// "difference"}]. A p-value has "value", "test", "least" (the smallest that this
+// test can give), "mark" and "warnings": [{"code", "text"}]; an interval has
+// "low", "high", "level", "method" and "warnings". A value that is undefined is
+// null.
 func JSON(w io.Writer, tables []analysis.Table) error {
 	doc := document{Version: FormatVersion, Tables: make([]jsonTable, 0, len(tables))}
 	for i := range tables {
@@ -48,6 +50,7 @@ type document struct {
 type jsonTable struct {
 	ID       string       `json:"id"`
 	Title    string       `json:"title"`
+	Topic    string       `json:"topic"`
 	Paper    *string      `json:"paper"` // null when the paper has none
 	About    string       `json:"about"`
 	Need     *string      `json:"need"` // what it needs to have rows; null when it has
@@ -66,7 +69,7 @@ type jsonColumn struct {
 
 func jsonTableOf(t *analysis.Table) jsonTable {
 	j := jsonTable{
-		ID: t.ID, Title: t.Title, About: t.About,
+		ID: t.ID, Title: t.Title, Topic: string(t.Topic), About: t.About,
 		Warnings: append([]string{}, t.Warnings...),
 		Notes:    append([]string{}, t.Notes...),
 		Columns:  make([]jsonColumn, 0, len(t.Columns)),
@@ -170,8 +173,10 @@ func jsonCell(col *analysis.Column, c *analysis.Cell) any {
 		return struct {
 			value
 			overSeeds
+			A     string     `json:"a_is"`
+			B     string     `json:"b_is"`
 			Pairs []jsonPair `json:"pairs"`
-		}{v, s, jsonPairs(c.Pairs)}
+		}{v, s, c.Sides[0], c.Sides[1], jsonPairs(c.Pairs)}
 	case analysis.Share:
 		return struct {
 			value

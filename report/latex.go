@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -12,134 +11,197 @@ import (
 )
 
 // latexHead says what a document needs to take the tables in.
-const latexHead = "% Tables of a report, to be taken in with \\input. They fit the lines of\n% \\documentclass{article} with its own margins. The document needs\n% \\usepackage{booktabs}, \\usepackage{longtable} and \\usepackage{graphicx}"
+const latexHead = `% Tables of a report, to be taken in with \input. They compile in one column and
+% in two, where wide ones go over both. The document needs
+% \usepackage{booktabs} and \usepackage{graphicx}.
+`
+
+// A table is laid out as text is, in so many letters: what a page of
+// \footnotesize holds, and what one of two columns holds. TeX measures the rest.
+const (
+	latexPage   = 100
+	latexColumn = 48
+	latexLines  = 46 // of a page, caption and notes with them
+)
 
 // LaTeX writes tables for a paper, with the rules of booktabs: the best in bold,
-// warnings and notes below. A table that is higher than a page is a longtable,
-// one that is wider than a line has smaller type, folded words, or a page that
-// lies. Tables without rows are named in comments, each with what it needs. Its
-// errors are those of w.
+// warnings and notes below. Where a table is wider than a page, its columns of
+// least importance are left out and named; where it is higher, it goes on in
+// further tables, which unlike a longtable stand in two columns as well. A caption
+// says what the table shows; where the paper has the like of it is a comment, as
+// the numbers are not the paper's. Tables without rows are named in comments, each
+// with what it needs. Its errors are those of w.
 func LaTeX(w io.Writer, tables []analysis.Table) error {
-	var body bytes.Buffer
-	out := bufio.NewWriter(&body)
+	out := bufio.NewWriter(w)
+	out.WriteString(latexHead)
 	with, without := split(tables)
-	landscape := false
-	for _, t := range with {
-		out.WriteByte('\n')
-		landscape = writeLaTeX(out, t) || landscape
+	for i, t := range with {
+		if i%latexFloats == latexFloats-1 {
+			out.WriteString("\n\\clearpage % TeX holds only so many tables back\n")
+		}
+		latexTableOf(t).write(out)
 	}
 	if len(without) > 0 {
 		out.WriteString("\n% " + absentTitle + ":\n")
 		for _, t := range without {
-			out.WriteString("% " + clean(need(t)) + "\n")
+			out.WriteString("% " + clean(need(t.ID, t.Paper, t.Need)) + "\n")
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	head := latexHead
-	if bytes.Contains(body.Bytes(), []byte(ragged)) {
-		head += ",\n% for folded words \\usepackage{array}"
-	}
-	if landscape {
-		head += ",\n% for pages that lie \\usepackage{pdflscape}"
-	}
-	head += ".\n"
-	if _, err := io.WriteString(w, head); err != nil {
-		return err
-	}
-	_, err := body.WriteTo(w)
-	return err
+	return out.Flush()
 }
 
-// writeLaTeX writes a table, and reports whether it needs a page that lies.
-func writeLaTeX(out *bufio.Writer, t *analysis.Table) (landscape bool) {
+// latexFloats is how many tables may wait for their place.
+const latexFloats = 8
+
+// A latexTable is a table with its columns chosen.
+type latexTable struct {
+	*grid
+	left    []string // columns that are left out
+	caption string
+	width   int // in letters
+}
+
+func latexTableOf(t *analysis.Table) *latexTable {
 	v := viewOf(t)
-	g := measure(v, v.cols, sectionOf(v), roomy)
-	words := caption(t, v)
-	p := planLaTeX(g, words)
-	high := latexLength
-	if p.landscape {
-		high = latexLine
-		out.WriteString("\\begin{landscape}\n")
+	out := &latexTable{}
+	if out.grid, out.left = fit(v, latexPage); out.grid == nil { // labels that no folding makes narrow: TeX scales them
+		out.grid = measure(v, v.cols, sectionOf(v), bare)
 	}
-	caption := "\\caption{" + latexText(words) + "}\\label{tab:" + t.ID + "}"
-	switch long := p.height(g, words) > high; {
-	case long && p.shrunk: // a longtable cannot be scaled: it is cut into tables that can
-		for from := 0; from < len(t.Rows); from += shrunkRows {
-			to := min(from+shrunkRows, len(t.Rows))
-			if from > 0 {
-				caption = "\\caption[]{" + latexText(t.Title+", continued.") + "}"
-			}
-			p.table(out, g, caption, from, to, to == len(t.Rows))
-		}
-	case long:
-		p.longtable(out, g, caption)
-	default:
-		p.table(out, g, caption, 0, len(t.Rows), true)
+	out.width = out.grid.width()
+	parts := []string{t.Title + ".", t.About}
+	if v.lifted != "" {
+		parts = append(parts, "In every row: "+v.lifted+".")
 	}
-	if p.landscape {
-		out.WriteString("\\end{landscape}\n")
-	}
-	return p.landscape
+	out.caption = strings.TrimSpace(strings.Join(parts, " "))
+	return out
 }
 
-// shrunkRows is the number of rows of each part of a table that is cut.
-const shrunkRows = 20
+// write writes a table, in parts where it is higher than a page; its notes are
+// below the last.
+func (t *latexTable) write(out *bufio.Writer) {
+	out.WriteByte('\n')
+	if t.table.Paper != "" {
+		out.WriteString("% For comparison: " + clean(t.table.Paper) + " of arXiv:2608.04574.\n")
+	}
+	caption := "\\caption{" + latexText(t.caption) + "}\\label{tab:" + t.table.ID + "}"
+	notes := t.notes()
+	below := 0
+	for _, note := range notes {
+		below += 1 + len(note)/t.letters()
+	}
+	apart := below > latexLines/2 // more than a page has for them: they are text
+	if apart {
+		below = 0
+	}
+	lines := latexLines - 4 - len(t.caption)/t.letters()
+	for from, n := 0, len(t.table.Rows); from < n; {
+		to := t.rows(from, lines-below)
+		if to < n {
+			to = min(t.rows(from, lines), n-1) // the notes have the last row with them
+		}
+		t.part(out, caption, from, to)
+		if to == n && !apart {
+			writeLaTeXNotes(out, notes)
+		}
+		out.WriteString("\\end{" + t.environment() + "}\n")
+		from, caption, lines = to, "\\caption[]{"+latexText(t.table.Title+", continued.")+"}", latexLines-4
+	}
+	if apart {
+		writeLaTeXNotes(out, append([]string{"Notes to Table~\\ref{tab:" + t.table.ID + "}:"}, notes...))
+	}
+}
 
-// table writes some rows as a table of their own. TeX measures it: in a document
-// with narrower lines it is scaled down.
-func (p *latexPlan) table(out *bufio.Writer, g *grid, caption string, from, to int, notes bool) {
-	out.WriteString("\\begin{table}[htbp]\n\\centering\n" + caption + "\n")
-	fmt.Fprintf(out, "\\%s\\setlength{\\tabcolsep}{%gpt}\n\\sbox0{\\begin{tabular}{@{}%s@{}}\n\\toprule\n", p.name, p.gap/2, p.format(g))
-	writeLaTeXHead(out, g)
+// rows returns the end of the rows that fit in so many lines, at least one; the
+// names of their sections and rules take lines too.
+func (t *latexTable) rows(from, lines int) int {
+	to := from
+	for ; to < len(t.table.Rows); to++ {
+		lines -= len(t.row(to, true))
+		if t.starts(to, from) {
+			lines -= 2
+		}
+		if lines < 0 && to > from {
+			break
+		}
+	}
+	return to
+}
+
+// starts reports whether a section begins at a row; one begins again with each
+// part.
+func (t *latexTable) starts(r, from int) bool {
+	if t.section < 0 {
+		return false
+	}
+	rows := t.table.Rows
+	return r == from || rows[r][t.section].Label != rows[r-1][t.section].Label
+}
+
+// environment is that of a table over both columns of a page where one does not
+// hold it.
+func (t *latexTable) environment() string {
+	if t.width > latexColumn {
+		return "table*"
+	}
+	return "table"
+}
+
+// letters is how many a line of the environment holds.
+func (t *latexTable) letters() int {
+	if t.width > latexColumn {
+		return latexPage
+	}
+	return latexColumn
+}
+
+// part begins a table with some of the rows; what TeX finds too wide, as in a
+// document with wide margins, is scaled down.
+func (t *latexTable) part(out *bufio.Writer, caption string, from, to int) {
+	out.WriteString("\\begin{" + t.environment() + "}[htbp]\n\\centering\\footnotesize\n" + caption + "\n\\sbox0{\\begin{tabular}{@{}" + t.format() + "@{}}\n\\toprule\n")
+	writeLaTeXHead(out, t.grid)
 	for r := from; r < to; r++ {
-		p.row(out, g, r, r == from, true)
+		section := t.starts(r, from)
+		if r == from || section {
+			out.WriteString("\\midrule\n")
+		}
+		if section {
+			cell := &t.table.Rows[r][t.section]
+			name := cell.Display()
+			if cell.Tag != "" {
+				name += " (" + cell.Tag + ")"
+			}
+			fmt.Fprintf(out, "\\multicolumn{%d}{@{}l}{\\textit{%s}}\\\\\n", len(t.columns), latexText(name))
+		}
+		t.writeRow(out, r, r == from || section)
 	}
 	out.WriteString("\\bottomrule\n\\end{tabular}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n")
-	if notes {
-		writeLaTeXNotes(out, g.table)
-	}
-	out.WriteString("\\end{table}\n")
 }
 
-// longtable writes all rows as a table that goes on over pages.
-func (p *latexPlan) longtable(out *bufio.Writer, g *grid, caption string) {
-	fmt.Fprintf(out, "{\\%s\\setlength{\\tabcolsep}{%gpt}\\setlength{\\LTcapwidth}{\\linewidth}\n\\begin{longtable}{@{}%s@{}}\n%s\\\\\n\\toprule\n", p.name, p.gap/2, p.format(g), caption)
-	writeLaTeXHead(out, g)
-	out.WriteString("\\midrule\n\\endfirsthead\n\\toprule\n")
-	writeLaTeXHead(out, g)
-	out.WriteString("\\midrule\n\\endhead\n")
-	for r := range g.table.Rows {
-		p.row(out, g, r, r == 0, false)
+// format is the columns' alignment; a label that text would fold TeX folds too.
+func (t *latexTable) format() string {
+	var b strings.Builder
+	for i := range t.columns {
+		switch c := &t.columns[i]; {
+		case c.folded:
+			fmt.Fprintf(&b, "p{%dem}", (c.width+1)/2)
+		case c.Align == analysis.Right:
+			b.WriteByte('r')
+		default:
+			b.WriteByte('l')
+		}
 	}
-	out.WriteString("\\bottomrule\n\\end{longtable}}\n")
-	writeLaTeXNotes(out, g.table)
+	return b.String()
 }
 
-// row writes a row and before it, where a section begins, the section's name.
-func (p *latexPlan) row(out *bufio.Writer, g *grid, r int, first, rule bool) {
-	row := g.table.Rows[r]
-	section := g.section >= 0 && (first || row[g.section].Label != g.table.Rows[r-1][g.section].Label)
-	if first && rule || section && !first {
-		out.WriteString("\\midrule\n")
-	}
-	if section {
-		cell := &row[g.section]
-		name := cell.Display()
-		if cell.Tag != "" {
-			name += " (" + cell.Tag + ")"
+// writeRow writes a row; what repeats is said again where a section starts.
+func (t *latexTable) writeRow(out *bufio.Writer, r int, starts bool) {
+	cells := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		if !starts && t.repeated(r, i) {
+			continue
 		}
-		if width := p.width; p.text(name)*1.06 <= width { // italics are wider
-			fmt.Fprintf(out, "\\multicolumn{%d}{@{}l}{\\textit{%s}}\\\\\n", len(g.columns), latexText(name))
-		} else {
-			fmt.Fprintf(out, "\\multicolumn{%d}{@{}%s@{}}{\\textit{%s}}\\\\\n", len(g.columns), foldedColumn(width), latexText(name))
-		}
-	}
-	cells := make([]string, len(g.columns))
-	for i, c := range g.columns {
-		cell := &row[c.index]
-		text := latexText(showPlain(c.Column, cell, roomy).String())
+		cell := &t.table.Rows[r][c.index]
+		text := latexText(showPlain(c.Column, cell, t.density).String())
 		if cell.Best {
 			text = "\\textbf{" + text + "}"
 		}
@@ -148,17 +210,29 @@ func (p *latexPlan) row(out *bufio.Writer, g *grid, r int, first, rule bool) {
 	out.WriteString(strings.Join(cells, " & ") + "\\\\\n")
 }
 
-// caption is a table's title, its place in the paper and what it says.
-func caption(t *analysis.Table, v *view) string {
-	parts := []string{t.Title + "."}
-	if place := paperPlace(t); place != "" {
-		parts[0] = t.Title + " (" + place + ")."
+// notes are what stands below a table, warnings first.
+func (t *latexTable) notes() (notes []string) {
+	for _, warning := range t.table.Warnings {
+		notes = append(notes, "\\textbf{"+latexText(warning)+"}")
 	}
-	parts = append(parts, t.About)
-	if v.lifted != "" {
-		parts = append(parts, "In every row: "+v.lifted+".")
+	for _, note := range t.table.Notes {
+		notes = append(notes, latexText(note))
 	}
-	return strings.TrimSpace(strings.Join(parts, " "))
+	if len(t.left) > 0 {
+		notes = append(notes, latexText("Left out to fit the page: "+strings.Join(t.left, ", ")+"."))
+	}
+	return notes
+}
+
+func writeLaTeXNotes(out *bufio.Writer, notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	out.WriteString("\\par\\smallskip\n{\\footnotesize\\raggedright\n")
+	for _, note := range notes {
+		out.WriteString("\\noindent " + note + "\\par\n")
+	}
+	out.WriteString("}\n")
 }
 
 // writeLaTeXHead writes the headings, those that columns share above them.
@@ -180,26 +254,12 @@ func writeLaTeXHead(out *bufio.Writer, g *grid) {
 	if grouped {
 		out.WriteString(strings.Join(above, " & ") + "\\\\\n" + strings.Join(rules, "") + "\n")
 	}
-	headings := make([]string, len(g.columns))
-	for i, c := range g.columns {
-		headings[i] = latexText(heading(c.Column))
+	for _, line := range g.headingLines() {
+		for i := range line {
+			line[i] = latexText(line[i])
+		}
+		out.WriteString(strings.Join(line, " & ") + "\\\\\n")
 	}
-	out.WriteString(strings.Join(headings, " & ") + "\\\\\n")
-}
-
-// writeLaTeXNotes writes what stands below a table.
-func writeLaTeXNotes(out *bufio.Writer, t *analysis.Table) {
-	if len(t.Warnings)+len(t.Notes) == 0 {
-		return
-	}
-	out.WriteString("\\par\\smallskip\n\\noindent\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n")
-	for _, warning := range t.Warnings {
-		out.WriteString("\\textbf{" + latexText(warning) + "}\\par\n")
-	}
-	for _, note := range t.Notes {
-		out.WriteString(latexText(note) + "\\par\n")
-	}
-	out.WriteString("\\end{minipage}\n")
 }
 
 // latexText escapes text for LaTeX. Letters that a plain document has no sign

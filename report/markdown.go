@@ -26,7 +26,7 @@ func Markdown(w io.Writer, tables []analysis.Table) error {
 		}
 		out.WriteString("## " + absentTitle + "\n\n")
 		for _, t := range without {
-			out.WriteString("- " + escape(need(t)) + "\n")
+			out.WriteString("- " + escape(need(t.ID, t.Paper, t.Need)) + "\n")
 		}
 	}
 	return out.Flush()
@@ -34,7 +34,7 @@ func Markdown(w io.Writer, tables []analysis.Table) error {
 
 func writeMarkdown(out *bufio.Writer, t *analysis.Table) {
 	title := t.Title
-	if place := paperPlace(t); place != "" {
+	if place := paperPlace(t.Paper); place != "" {
 		title += " (" + place + ")"
 	}
 	out.WriteString("## " + escape(title) + "\n\n")

@@ -1,14 +1,16 @@
-// Package report shows the tables of analysis to people and to programs: as
-// text for a terminal or a file, as Markdown, as CSV and as JSON. It is the
+// Package report shows the tables and figures of analysis to people and to
+// programs: as text for a terminal or a file, as Markdown, LaTeX, CSV and JSON,
+// and as one page for a browser, on which every trial can be replayed. It is the
 // last stage of the data flow.
 //
 // People get rounded numbers with what they need to read them; programs get
-// every column in full precision. It computes no result of its own, never cuts
-// a number short, and never writes an undefined value as zero: where room is
-// short, whole columns are left out and named.
+// every column in full precision. It knows no table by name, computes no result
+// of its own, never cuts a number short, and never writes an undefined value as
+// zero: where the width does not suffice, whole columns are left out and named.
 package report
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -25,8 +27,14 @@ func widthOf(s string) int { return cellWidth.StringWidth(s) }
 
 // clean makes a name safe to print: a model's name may come from anywhere, and
 // must not move the cursor.
-func clean(s string) string {
+func clean(s string) string { return cleanBut(s, "") }
+
+// cleanBut keeps some control characters, such as ends of lines.
+func cleanBut(s, keep string) string {
 	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(keep, r) {
+			return r
+		}
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
 			return unicode.ReplacementChar
 		}
@@ -34,10 +42,54 @@ func clean(s string) string {
 	}, s)
 }
 
-// paperPlace says where the paper has a table, "" when it has none.
-func paperPlace(t *analysis.Table) string {
-	if t.Paper == "" {
+// paperPlace says where the paper has a table or a figure, "" when it has none.
+func paperPlace(place string) string {
+	if place == "" {
 		return ""
 	}
-	return "the paper’s " + t.Paper
+	return "the paper’s " + place
+}
+
+// split tells the tables that have rows from those that have none.
+func split(tables []analysis.Table) (with, without []*analysis.Table) {
+	for i := range tables {
+		if t := &tables[i]; len(t.Rows) > 0 {
+			with = append(with, t)
+		} else {
+			without = append(without, t)
+		}
+	}
+	return with, without
+}
+
+// absentTitle heads the list of tables without rows.
+const absentTitle = "Not in this run"
+
+// need says what a table or a figure without data needs.
+func need(id, paper, need string) string {
+	out := id
+	if place := paperPlace(paper); place != "" {
+		out += " (" + place + ")"
+	}
+	if need != "" {
+		out += " needs " + need + "."
+	}
+	return out
+}
+
+// counted writes "1 seed", "50 seeds".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return thousands(n) + " " + what + "s"
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

@@ -47,21 +47,6 @@ func Text(w io.Writer, tables []analysis.Table, opts TextOptions) error {
 	return p.out.Flush()
 }
 
-// split tells the tables that have rows from those that have none.
-func split(tables []analysis.Table) (with, without []*analysis.Table) {
-	for i := range tables {
-		if t := &tables[i]; len(t.Rows) > 0 {
-			with = append(with, t)
-		} else {
-			without = append(without, t)
-		}
-	}
-	return with, without
-}
-
-// absentTitle heads the list of tables without rows.
-const absentTitle = "Not in this run"
-
 // absent lists tables without rows.
 func (p *printer) absent(tables []*analysis.Table) {
 	if len(tables) == 0 {
@@ -70,20 +55,8 @@ func (p *printer) absent(tables []*analysis.Table) {
 	p.line(p.style(bold, absentTitle))
 	p.line(p.style(dim, strings.Repeat("━", widthOf(absentTitle))))
 	for _, t := range tables {
-		p.paragraph("", "· ", need(t))
+		p.paragraph("", "· ", need(t.ID, t.Paper, t.Need))
 	}
-}
-
-// need says what a table without rows needs.
-func need(t *analysis.Table) string {
-	out := t.ID
-	if place := paperPlace(t); place != "" {
-		out += " (" + place + ")"
-	}
-	if t.Need != "" {
-		out += " needs " + t.Need + "."
-	}
-	return out
 }
 
 // A printer writes lines. Its writer keeps the first error until the end.
@@ -143,7 +116,7 @@ func (p *printer) table(t *analysis.Table) {
 		p.list(v)
 	}
 	if len(left) > 0 {
-		p.paragraph(dim, "· ", "Left out for want of room: "+strings.Join(left, ", ")+".")
+		p.paragraph(dim, "· ", "Left out to fit this width: "+strings.Join(left, ", ")+".")
 	}
 	for _, note := range t.Notes {
 		p.paragraph(dim, "· ", note)
@@ -152,7 +125,7 @@ func (p *printer) table(t *analysis.Table) {
 
 // title writes the title and, behind it or below it, its place in the paper.
 func (p *printer) title(t *analysis.Table) {
-	title, place := clean(t.Title), paperPlace(t)
+	title, place := clean(t.Title), paperPlace(t.Paper)
 	line, width := p.style(bold, title), widthOf(title)
 	if place != "" {
 		line += p.style(dim, " · "+place)

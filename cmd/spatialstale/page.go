@@ -1,17 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
-	"github.com/spatialstale/spatialstale/report/figure"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -24,7 +25,7 @@ const pageName = "report.html"
 type pageMaker struct {
 	trials report.Trials
 	runs   []*store.Run
-	names  []string
+	dirs   []string
 	runOf  map[string]int // trial → its run, of those that are not of the first
 	lakes  map[lakeKey]*record.Instance
 }
@@ -36,8 +37,6 @@ type lakeKey struct {
 	rows, cols int
 }
 
-func lakeKeyOf(s *record.Spec) lakeKey { return lakeKey{s.Seed, s.Regime, s.Rows, s.Cols} }
-
 func newPageMaker() *pageMaker {
 	return &pageMaker{runOf: map[string]int{}, lakes: map[lakeKey]*record.Instance{}}
 }
@@ -45,16 +44,24 @@ func newPageMaker() *pageMaker {
 // runPage writes the page of one run, whose records a collector has, into its
 // folder, in place of an older one.
 func runPage(dir string, c *analysis.Collector) (path string, err error) {
-	run, err := store.Open(dir)
+	stored, err := store.Open(dir)
 	if err != nil {
 		return "", err
 	}
-	defer run.Close()
+	defer stored.Close()
 	m := newPageMaker()
-	if err := m.gather(run, dir); err != nil {
+	if err := m.open(stored, dir); err != nil {
 		return "", err
 	}
-	page, err := m.page(c.All(), c.Figures(), false)
+	for t, err := range stored.Trials() {
+		if err != nil {
+			return "", err
+		}
+		if err := m.add(t); err != nil {
+			return "", err
+		}
+	}
+	page, err := m.page(c.All(), c.Figures())
 	if err != nil {
 		return "", err
 	}
@@ -63,62 +70,57 @@ func runPage(dir string, c *analysis.Collector) (path string, err error) {
 	return path, err
 }
 
-// open begins with a run; its trials follow by expect and add.
-func (m *pageMaker) open(run *store.Run, dir string) {
-	name := filepath.Base(dir)
-	if abs, err := filepath.Abs(dir); err == nil {
-		name = filepath.Base(abs) // "." has a name as well
-	}
-	m.runs, m.names = append(m.runs, run), append(m.names, name)
-}
-
-func (m *pageMaker) expect(s *record.Spec) { m.trials.Expect(m.name(), s) }
-
-func (m *pageMaker) name() string { return m.names[len(m.names)-1] }
-
-func (m *pageMaker) add(t *record.Trial) {
-	m.trials.Add(m.name(), t)
-	if i := len(m.runs) - 1; i > 0 {
-		m.runOf[t.Key] = i
-	}
-}
-
-// gather reads a whole run for the page alone.
-func (m *pageMaker) gather(run *store.Run, dir string) error {
-	m.open(run, dir)
-	for spec, err := range run.Plan() {
+// open begins with a run; its trials follow by add.
+func (m *pageMaker) open(stored *store.Run, dir string) error {
+	m.runs, m.dirs = append(m.runs, stored), append(m.dirs, dir)
+	for in, err := range stored.Instances() {
 		if err != nil {
 			return err
 		}
-		m.expect(&spec)
-	}
-	for t, err := range run.Trials() {
-		if err != nil {
-			return err
-		}
-		m.add(t)
+		m.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
 	}
 	return nil
 }
 
-// page returns the page of everything gathered.
-func (m *pageMaker) page(tables []analysis.Table, figures []analysis.Figure, all bool) (*report.Page, error) {
-	p := &report.Page{Tables: tables, Trials: &m.trials, Replay: m.replay, AllReplays: all}
-	for i := range figures {
-		drawn, err := drawForPage(&figures[i])
-		if err != nil {
-			return nil, err
-		}
-		p.Figures = append(p.Figures, drawn)
+// name is a run as commands take it where the page was made; a whole path would
+// tell every reader of the page about the machine.
+func (m *pageMaker) name(i int) string {
+	if dir := m.dirs[i]; dir != "." && !filepath.IsAbs(dir) {
+		return dir
 	}
-	for i, run := range m.runs {
-		for in, err := range run.Instances() {
-			if err != nil {
-				return nil, err
-			}
-			m.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
-		}
-		one := report.PageRun{Name: m.names[i], Manifest: run.Manifest(), Prompts: map[string]string{}}
+	abs, err := filepath.Abs(m.dirs[i])
+	if err != nil {
+		return m.dirs[i]
+	}
+	return filepath.Base(abs)
+}
+
+func (m *pageMaker) add(t *record.Trial) error {
+	in, err := m.lake(t)
+	if err != nil {
+		return err
+	}
+	i := len(m.runs) - 1
+	if i > 0 {
+		m.runOf[t.Key] = i
+	}
+	return m.trials.Add(m.name(i), t, in)
+}
+
+func (m *pageMaker) lake(t *record.Trial) (*record.Instance, error) {
+	in := m.lakes[lakeKey{t.Seed, t.Regime, t.Rows, t.Cols}]
+	if in == nil {
+		return nil, fmt.Errorf("trial %s: the run has no instance for it; the folder is damaged", t.Key)
+	}
+	return in, nil
+}
+
+// page returns the page of everything gathered.
+func (m *pageMaker) page(tables []analysis.Table, figures []analysis.Figure) (*report.Page, error) {
+	p := &report.Page{Tables: tables, Figures: figures, Trials: &m.trials}
+	var studies []string
+	for i, stored := range m.runs {
+		one := report.PageRun{Name: m.name(i), Manifest: stored.Manifest(), Prompts: map[string]string{}}
 		sums := study.DefaultPrompts().Sums()
 		for name, text := range study.DefaultPrompts() {
 			if sums[name] == one.Manifest.Prompts[name] {
@@ -126,88 +128,39 @@ func (m *pageMaker) page(tables []analysis.Table, figures []analysis.Figure, all
 			}
 		}
 		p.Runs = append(p.Runs, one)
-	}
-	if err := m.sent(p); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// drawForPage draws a figure for light and dark screens.
-func drawForPage(f *analysis.Figure) (report.PageFigure, error) {
-	out := report.PageFigure{Figure: f}
-	if len(f.Panels) == 0 {
-		return out, nil
-	}
-	for _, one := range []struct {
-		into  *[]byte
-		theme figure.Theme
-	}{{&out.Light, figure.Light}, {&out.Dark, figure.Dark}} {
-		var b bytes.Buffer
-		if err := figure.Draw(&b, f, "svg", one.theme); err != nil {
-			return out, fmt.Errorf("figure %s: %w", f.ID, err)
-		}
-		*one.into = b.Bytes()
-	}
-	return out, nil
-}
-
-// sent adds a prompt of each kind as it was sent: an audit and a step from
-// every modality.
-func (m *pageMaker) sent(p *report.Page) error {
-	type kind struct {
-		run            int
-		task, modality string
-	}
-	seen := map[kind]bool{}
-	for _, key := range m.trials.Chosen() {
-		i := m.runOf[key]
-		t, err := m.runs[i].Trial(key)
+		s, err := run.StudyOf(&one.Manifest, m.dirs[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		k := kind{i, t.Task, t.Modality}
-		if seen[k] || t.Task == record.Navigate && t.Strategy == study.NoMemory.Name {
-			continue
+		if !slices.Contains(studies, s.Name) {
+			studies = append(studies, s.Name)
 		}
-		seen[k] = true
-		calls, err := m.runs[i].TrialCalls(key)
-		if err != nil {
-			return err
-		}
-		if len(calls) == 0 {
-			continue
-		}
-		call, about := calls[0], "an audit from "+t.Modality
-		if t.Task == record.Navigate {
-			about = "a step from " + t.Modality
-			for _, c := range calls {
-				if c.Slot == "step1" {
-					call = c
-				}
+		for _, model := range one.Manifest.Models {
+			if answered := analysis.Rehearsed(&model); len(answered) > 0 {
+				p.Warnings = append(p.Warnings, fmt.Sprintf("A rehearsal: the built-in control %s answered in the name of %s.", strings.Join(answered, ", "), model.Name))
 			}
 		}
-		p.Runs[i].Sent = append(p.Runs[i].Sent, report.SentPrompt{About: about, Trial: key, Slot: call.Slot, Parts: call.Prompt, Reply: call.Reply})
 	}
-	return nil
-}
-
-// replay reads a trial with its calls.
-func (m *pageMaker) replay(key string) (*report.Replay, error) {
-	run := m.runs[m.runOf[key]]
-	t, err := run.Trial(key)
-	if err != nil {
-		return nil, err
+	p.Summary.Title = "Study " + strings.Join(studies, " and ")
+	for _, key := range m.trials.Chosen() {
+		stored := m.runs[m.runOf[key]]
+		t, err := stored.Trial(key)
+		if err != nil {
+			return nil, err
+		}
+		in, err := m.lake(t)
+		if err != nil {
+			return nil, err
+		}
+		calls, err := stored.TrialCalls(key)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.trials.AddWords(t, in, calls); err != nil {
+			return nil, err
+		}
 	}
-	in := m.lakes[lakeKeyOf(&t.Spec)]
-	if in == nil {
-		return nil, fmt.Errorf("trial %s: the run has no instance for it; the folder is damaged", key)
-	}
-	calls, err := run.TrialCalls(key)
-	if err != nil {
-		return nil, err
-	}
-	return &report.Replay{Story: report.Story{Trial: t, Instance: in}, Calls: calls}, nil
+	return p, nil
 }
 
 // writePage writes a page into a file. With replace, one that is there gives

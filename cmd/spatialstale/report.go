@@ -22,8 +22,6 @@ type reportCmd struct {
 	Out     string   `placeholder:"DIR" help:"Write a file for each table and each figure into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
 	Figures []string `placeholder:"svg,png,pdf" enum:"svg,png,pdf,none" help:"With --out DIR: forms of the figures, svg unless given; none leaves them away. With csv or json their numbers are written beside them."`
 
-	AllReplays bool `help:"With html: put a replay of every trial into the page, however large it becomes."`
-
 	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Rescore bool   `help:"Show what the stored replies say to today's parser, and to a strict one, instead of the tables of the run."`
 	Prompts string `placeholder:"DIR" help:"With --rescore: the folder of prompt files that the run was made with, if it was made with one."`
@@ -48,9 +46,6 @@ func (c *reportCmd) Run(e *env) error {
 	}
 	if c.Format == "html" {
 		return c.html(e)
-	}
-	if c.AllReplays {
-		return usageError{errors.New("--all-replays goes with --format html")}
 	}
 	read := newRunReader()
 	if err := read.price(c.Prices); err != nil {
@@ -98,9 +93,6 @@ func (c *reportCmd) Run(e *env) error {
 	return nil
 }
 
-// pageRoom is what a page takes at most without --all-replays.
-const pageRoom = 5_000_000
-
 // html writes a page of all tables.
 func (c *reportCmd) html(e *env) error {
 	switch {
@@ -128,7 +120,7 @@ func (c *reportCmd) html(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	page, err := read.page.page(tables, figures, c.AllReplays)
+	page, err := read.page.page(tables, figures)
 	if err != nil {
 		return err
 	}
@@ -136,12 +128,8 @@ func (c *reportCmd) html(e *env) error {
 	if path == "" {
 		path = filepath.Join(c.Runs[0], pageName)
 	}
-	size, err := writePage(path, page, c.Out == "")
-	if err != nil {
+	if _, err := writePage(path, page, c.Out == ""); err != nil {
 		return err
-	}
-	if size > pageRoom {
-		fmt.Fprintf(e.stderr, "the page has %d MB, which a browser may be slow to open; without --all-replays it has a chosen few\n", size/1_000_000)
 	}
 	fmt.Fprintln(e.stdout, path)
 	return nil
@@ -238,7 +226,9 @@ func (r *runReader) run(stored *store.Run, dir string) error {
 		}
 	}
 	if r.page != nil {
-		r.page.open(stored, dir)
+		if err := r.page.open(stored, dir); err != nil {
+			return err
+		}
 	}
 	shared := map[string]int{} // by the run whose trials they are
 	own := 0
@@ -258,9 +248,6 @@ func (r *runReader) run(stored *store.Run, dir string) error {
 		}
 		if err := r.collector.Expect(spec); err != nil {
 			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
-		}
-		if r.page != nil {
-			r.page.expect(&spec)
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(shared)) {
@@ -288,7 +275,9 @@ func (r *runReader) run(stored *store.Run, dir string) error {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 		if r.page != nil {
-			r.page.add(t)
+			if err := r.page.add(t); err != nil {
+				return err
+			}
 		}
 	}
 	if paid.of == nil {

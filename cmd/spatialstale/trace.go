@@ -57,8 +57,8 @@ func (c *traceCmd) Run(e *env) error {
 		return err
 	}
 	color := c.Color == "always" || c.Color == "auto" && isTerminal(e.stdout) && os.Getenv("NO_COLOR") == ""
-	story := report.Story{Trial: t, Instance: in}
-	return story.Write(e.stdout, report.StoryOptions{Color: color})
+	trace := report.Trace{Trial: t, Instance: in}
+	return trace.Write(e.stdout, report.TraceOptions{Color: color})
 }
 
 // find returns the first trial that fits and the number of others that do.

@@ -1,5 +1,6 @@
-"""Opens a report in headless Chromium: no error, no request, replays that say
-what the run's records say, and no page wider than a phone.
+"""Opens a report in headless Chromium: no error, no request, at most ten screens
+before anything is unfolded, replays that say what the run's records say, and no
+page wider than a phone.
 
     python browse.py REPORT.html JSONL_DIR [SCREENSHOTS_DIR]
     python browse.py REPORT.html
@@ -18,7 +19,8 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 ]
-MOST = 8  # replays of each task that are played
+MOST = 6  # replays of each task that are played
+SCREENS = 10
 wrong = []
 
 
@@ -32,62 +34,93 @@ def lines(folder, name):
         return [json.loads(line) for line in f]
 
 
-def walk(page, trial, steps, instance):
-    """Steps through an episode's replay, and back."""
-    page.evaluate("key => { location.hash = '#replay-' + key }", trial["trial"])
-    page.wait_for_function("key => document.querySelector('#which').value === key", arg=trial["trial"])
-    stage = page.locator("#stage")
-    rows = [list(r) for r in (instance["rows"] if instance["events"] else instance["rows_after"])]
-    for n, step in enumerate(steps):
-        for r, c, cell in step["event"]:
-            rows[r][c] = cell
-        frame(page, trial, n, step["pos"], rows)
-        said = page.locator("#now").inner_text()
-        check(step["action"] in said, trial["trial"], "step", n + 1, "is told as", said)
-        if n % 2:
-            page.get_by_role("button", name="Step forward").click()
-        else:
-            stage.focus()
-            page.keyboard.press("ArrowRight")
-    frame(page, trial, len(steps), steps[-1]["next"], rows)
-    check(page.get_by_role("button", name="Step forward").is_disabled(), trial["trial"], "goes on behind its end")
-    ending = page.locator(".ending").inner_text()
-    word = {"success": "goal", "death": "hole", "timeout": "steps"}[trial["outcome"]]
-    check(word in ending.lower(), trial["trial"], trial["outcome"], "is told as", ending)
-    page.keyboard.press("Home")
-    check(stage.get_attribute("data-frame") == "0", "Home does not lead to the first step")
-    page.keyboard.press("End")
-    check(stage.get_attribute("data-frame") == str(len(steps)), "End does not lead to the last step")
-    page.keyboard.press("ArrowLeft")
-    check(stage.get_attribute("data-frame") == str(len(steps) - 1), "the left arrow does not step back")
-
-
 def frame(page, trial, n, agent, rows):
     where = (trial["trial"], "frame", n)
-    check(page.locator("#stage").get_attribute("data-frame") == str(n), *where, "is not shown")
-    at = page.locator(".board .agent:not(.ghost)").get_attribute("data-agent")
+    check(page.locator(".player").get_attribute("data-frame") == str(n), *where, "is not shown")
+    at = page.locator(".agent:not(.ghost)").get_attribute("data-agent")
     check(at == f"{agent[0]},{agent[1]}", *where, "has the agent at", at, "not", agent)
     cells = page.eval_on_selector_all("[data-cell]", "all => all.map(n => n.dataset.type).join('')")
     check(cells == "".join(map("".join, rows)), *where, "shows", cells)
 
 
+def walk(page, trial, steps, instance):
+    """Steps through an episode's replay, and back."""
+    rows = [list(r) for r in (instance["rows"] if instance["events"] else instance["rows_after"])]
+    entries = [m["id"] for m in instance["memory"]]
+    for n, step in enumerate(steps):
+        for r, c, cell in step["event"]:
+            rows[r][c] = cell
+        frame(page, trial, n, step["pos"], rows)
+        said = page.locator(".now").inner_text()
+        check(step["action"] in said, trial["trial"], "step", n + 1, "is told as", said)
+        gone = page.eval_on_selector_all(".gone", "all => all.map(n => n.dataset.entry)")
+        check(gone == [e for e in entries if e in step["removed"]], trial["trial"], "step", n + 1, "is without", gone, "not", step["removed"])
+        check(len(step["dropped"]) == 0 or "Changes dropped" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell what was dropped")
+        check(not step["fallback"] or "fallback" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell of the fallback")
+        if n % 2:
+            page.get_by_role("button", name="Step forward").click()
+        else:
+            page.locator(".player").focus()
+            page.keyboard.press("ArrowRight")
+    frame(page, trial, len(steps), steps[-1]["next"], rows)
+    check(page.get_by_role("button", name="Step forward").is_disabled(), trial["trial"], "goes on behind its end")
+    ending = page.locator(".ending").inner_text()
+    word = {"success": "goal", "death": "hole", "timeout": "neither"}[trial["outcome"]]
+    check(word in ending.lower(), trial["trial"], trial["outcome"], "is told as", ending)
+    for key, to in (("Home", 0), ("End", len(steps)), ("ArrowLeft", len(steps) - 1)):
+        page.keyboard.press(key)
+        check(page.locator(".player").get_attribute("data-frame") == str(to), key, "does not lead to step", to)
+
+
 def detection(page, trial, judgments):
-    page.evaluate("key => { location.hash = '#replay-' + key }", trial["trial"])
-    page.wait_for_function("key => document.querySelector('#which').value === key", arg=trial["trial"])
     windows = {}
     for j in judgments:
         windows.setdefault(j["window"], []).append(j)
     for n, window in sorted(windows.items()):
-        missed = sum(j["truth"] and j["verdict"] == "valid" for j in window)
-        wrongly = sum(not j["truth"] and j["verdict"] == "stale" for j in window)
-        shown = page.locator(".verdicts .missed").count(), page.locator(".verdicts .flagged-wrongly").count()
-        check(shown == (missed, wrongly), trial["trial"], "window", n, "shows", shown, "missed and wrong, not", (missed, wrongly))
+        want = [
+            sum(j["truth"] and j["verdict"] == "stale" for j in window), sum(j["truth"] and j["verdict"] == "valid" for j in window),
+            sum(not j["truth"] and j["verdict"] == "stale" for j in window), sum(j["verdict"] == "unanswered" for j in window),
+        ]
+        shown = [page.locator(f".verdicts .{name}").count() for name in ("found", "missed", "flagged-wrongly", "no-answer")]
+        check(shown == want, trial["trial"], "window", n, "shows", shown, "found, missed, wrong and unanswered, not", want)
         if n + 1 < len(windows):
-            page.keyboard.press("ArrowRight") if page.evaluate("document.activeElement.id === 'stage'") else page.get_by_role("button", name="Step forward").click()
+            page.get_by_role("button", name="Step forward").click()
+
+
+def play(page, trials, steps, judgments, instances):
+    """Plays trials of every kind; those of L3 first: in them the lake changes."""
+    played, kinds = {"detect": 0, "navigate": 0}, set()
+    for t in sorted(trials, key=lambda t: t["regime"], reverse=True):
+        kind = (t["task"], t["modality"], t["regime"], t["strategy"], t["outcome"], t["model"])
+        if kind in kinds or played[t["task"]] >= MOST or t["outcome"] == "error":
+            continue
+        kinds.add(kind)
+        played[t["task"]] += 1
+        page.evaluate("key => { location.hash = '#trial-' + key }", t["trial"])
+        page.wait_for_function("key => key.startsWith(document.querySelector('.player').dataset.trial)", arg=t["trial"])
+        check(t["trial"][:8] in page.locator(".player code").inner_text(), t["trial"], "does not name the command that prints it")
+        if t["task"] == "navigate":
+            walk(page, t, steps[t["trial"]], instances[t["seed"], t["regime"], t["rows"], t["cols"]])
+        else:
+            detection(page, t, judgments[t["trial"]])
+    check(min(played.values()) > 0, "replays of", played)
+    print(f"replayed {played} of {len(trials)} trials")
+
+
+def keyboard(page, trials):
+    """A few keys lead to a replay: choose an outcome, a trial, Enter, step."""
+    page.select_option("#filters [name=outcome]", "death")
+    check(str(sum(t["outcome"] == "death" for t in trials)) in page.locator("#matching").inner_text().replace(",", ""), "deaths are", page.locator("#matching").inner_text())
+    page.locator("#list").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    check(page.locator(".player").get_attribute("data-frame") == "1", "keys do not lead to a replay's second step")
+    page.evaluate("document.getElementById('filters').reset()")
 
 
 # Elements whose words come from a run. A model's name has no end, and no place to break.
-NAMED = ".about, .note, .notes li, .need, .warning, .facts dd, .models li, h3, h4, .set > summary .name, .section th, .cards .l, pre, code"
+NAMED = "h1, .facts, .about, .note, .notes li, .absent li, .warning, .findings li, summary, tr.section th, pre, code, .what"
 LONG = "openrouter/" + "averylongname" * 12
 
 
@@ -98,6 +131,11 @@ def too_wide(page, width):
         .filter(n => !n.closest('.scroll') && n.scrollWidth > width).map(n => n.tagName + '.' + n.className).slice(-3)""",
         width,
     )
+
+
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    page.wait_for_timeout(300)
 
 
 def main(report, folder, pictures):
@@ -111,43 +149,32 @@ def main(report, folder, pictures):
         instances = {(i["seed"], i["regime"], len(i["rows"]), len(i["rows"][0])): i for i in lines(folder, "instances")}
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=FLAGS)
-        for name, width, height, scheme in [("laptop", 1440, 900, "light"), ("dark", 1440, 900, "dark"), ("phone", 390, 844, "light")]:
+        for name, width, height, scheme in [("laptop", 1280, 800, "light"), ("dark", 1280, 800, "dark"), ("phone", 390, 844, "light")]:
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
             page = context.new_page()
             page.on("console", lambda m, name=name: check(m.type != "error", name, "console:", m.text))
             page.on("pageerror", lambda e, name=name: check(False, name, "error:", e))
             page.on("request", lambda r, name=name: check(r.url == report.as_uri() or r.url.startswith("data:"), name, "request:", r.url))
             page.goto(report.as_uri())
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            check(wide <= width, name, "is", wide, "pixels wide, not", width, too_wide(page, width))
-            cards = page.evaluate("[...document.querySelectorAll('.card .scroll')].filter(n => n.scrollWidth > n.clientWidth + 1).length")
-            check(cards == 0 or name == "phone", name, "cuts", cards, "of the cards on top")
-            broken = page.evaluate("[...document.images].filter(i => i.loading !== 'lazy' && !(i.complete && i.naturalWidth > 0)).length")
-            check(broken == 0, name, "has", broken, "pictures that are none")
-            check(page.evaluate("[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => a.hash.length > 1 && !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length") == 0, name, "has links that lead nowhere")
-            ids = page.evaluate("[...document.querySelectorAll('[id]')].map(n => n.id)")
-            check(len(ids) == len(set(ids)), name, "has an id twice")
-            if name == "laptop" and folder:
-                embedded = page.eval_on_selector_all("#which option", "all => all.map(o => o.value)")
-                check(len(embedded) > 0, "no replay is embedded")
-                played = {"detect": 0, "navigate": 0}
-                # Episodes of L3 first: in them the lake changes.
-                for t in sorted(trials, key=lambda t: t["regime"], reverse=True):
-                    if t["trial"] not in embedded or played[t["task"]] >= MOST:
-                        continue
-                    played[t["task"]] += 1
-                    if t["task"] == "navigate":
-                        walk(page, t, steps[t["trial"]], instances[t["seed"], t["regime"], t["rows"], t["cols"]])
-                    else:
-                        detection(page, t, judgments[t["trial"]])
-                check(min(played.values()) > 0, "replays of", played)
-                print(f"{len(embedded)} replays: {played}")
+            page.wait_for_selector(".player svg")
+            high = page.evaluate("document.documentElement.scrollHeight")
+            check(high <= SCREENS * height, name, "is", high, "pixels high before anything is unfolded")
+            check(not too_wide(page, width), name, "is too wide:", too_wide(page, width))
             if pictures:
                 page.screenshot(path=pictures / f"{name}.png")
-                page.locator("#player").scroll_into_view_if_needed()
-                page.screenshot(path=pictures / f"{name}-replay.png")
-                if name == "laptop":
-                    page.pdf(path=pictures / "print.pdf", format="A4")
+                page.screenshot(path=pictures / f"{name}-whole.png", full_page=True)
+            if name == "laptop" and folder:
+                keyboard(page, trials)
+                play(page, trials, steps, judgments, instances)
+            unfold(page)
+            check(not too_wide(page, width), name, "is too wide when unfolded:", too_wide(page, width))
+            silent = page.evaluate("[...document.querySelectorAll('.scroll')].filter(n => n.scrollWidth > n.clientWidth + 1 && !n.classList.contains('wide')).length")
+            check(silent == 0, name, "has", silent, "wide tables that do not say that they scroll")
+            page.evaluate("document.querySelectorAll('img').forEach(i => { i.loading = 'eager' })")
+            page.wait_for_function("[...document.images].every(i => i.complete)")
+            check(page.evaluate("[...document.images].every(i => i.naturalWidth > 0)"), name, "has pictures that are none")
+            if name == "laptop" and pictures:
+                page.pdf(path=pictures / "print.pdf", format="A4")
             if name == "phone":
                 page.evaluate("([named, long]) => document.querySelectorAll(named).forEach(n => { n.textContent = long })", [NAMED, LONG])
                 check(not too_wide(page, width), name, "is too wide for a long name:", too_wide(page, width))

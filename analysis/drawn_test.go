@@ -1,17 +1,13 @@
-package report
+package analysis_test
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -97,50 +93,6 @@ func draw(t *testing.T, f *analysis.Figure, format string, theme figure.Theme) [
 	return b.Bytes()
 }
 
-// What a figure shows is in testdata, to be read when it changes.
-func TestFigureData(t *testing.T) {
-	figures := named().figures(t)
-	for _, id := range []string{"figure-2-regimes", "figure-3-detection", "figure-9-f1-success"} {
-		f := figureOf(t, figures, id)
-		var b bytes.Buffer
-		if err := FigureCSV(&b, f); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, id+".csv", b.Bytes())
-		rows, err := csv.NewReader(&b).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		points := 0
-		for _, p := range f.Panels {
-			for _, s := range p.Series {
-				points += len(s.Points)
-			}
-			if p.Scene != nil {
-				points += len(p.Scene.Rows) * len(p.Scene.Rows[0])
-			}
-		}
-		if len(rows) != points+1 {
-			t.Errorf("%s: %d lines of numbers for %d things that are drawn", id, len(rows)-1, points)
-		}
-	}
-	f := figureOf(t, figures, "figure-3-detection")
-	var b bytes.Buffer
-	if err := FigureJSON(&b, f); err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Version int
-		Figure  analysis.Figure
-	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(*f, doc.Figure); diff != "" || doc.Version != FormatVersion {
-		t.Errorf("the figure's JSON does not read back (version %d): %s", doc.Version, diff)
-	}
-}
-
 func figureOf(t *testing.T, figures []analysis.Figure, id string) *analysis.Figure {
 	t.Helper()
 	i := slices.IndexFunc(figures, func(f analysis.Figure) bool { return f.ID == id })
@@ -218,85 +170,15 @@ func TestFiguresWithoutData(t *testing.T) {
 	}
 }
 
-// Figures and tables never share a file, and a control's figure says so.
-func TestFigureFiles(t *testing.T) {
-	c := complete().collect(t)
-	out := Output{Tables: c.All(), Format: "json", Figures: c.Figures(), Drawings: figure.Formats}
-	dir := t.TempDir()
-	names, err := out.Write(dir)
-	if err != nil {
-		t.Fatal(err)
+// A figure of controls says so in the drawing, and no other does.
+func TestFiguresOfControls(t *testing.T) {
+	f := figureOf(t, complete().figures(t), "figure-5-strategies")
+	if !bytes.Contains(draw(t, f, "svg", figure.Light), []byte("Built-in controls")) {
+		t.Error("a figure of controls does not say so")
 	}
-	seen := make(map[string]bool)
-	for _, name := range names {
-		if seen[name] {
-			t.Errorf("%s is written twice", name)
-		}
-		seen[name] = true
-	}
-	for _, extension := range []string{"svg", "png", "pdf", "json"} {
-		path := filepath.Join(dir, "figure-5-strategies."+extension)
-		if b, err := os.ReadFile(path); err != nil || len(b) < 1000 {
-			t.Errorf("%s: %d bytes, %v", path, len(b), err)
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "figure-5-strategies.svg"))
-	if err != nil || !bytes.Contains(b, []byte("Built-in controls")) {
-		t.Errorf("a figure of controls does not say so (%v)", err)
-	}
-	if _, err := out.Write(dir); err == nil {
-		t.Error("files were overwritten")
-	}
-	out.Drawings = []string{"gif"}
-	if _, err := out.Write(t.TempDir()); err == nil || !strings.Contains(err.Error(), "svg") {
-		t.Errorf("error %v for a form that is none, want one that lists what there is", err)
-	}
-	real := crowd(3)
-	for _, f := range real.figures(t) {
+	for _, f := range crowd(3).figures(t) {
 		if f.Controls {
 			t.Errorf("%s says that models are controls", f.ID)
-		}
-	}
-}
-
-// LaTeX keeps names as they are and lets none of them be a command.
-func TestLaTeXText(t *testing.T) {
-	for in, want := range map[string]string{
-		`ref/mixed?a=1&b_c=50%`: `ref/mixed?a=1\&b\_c=50\%`,
-		`\input{x} $ # ^ ~`:     `\textbackslash{}input\{x\} \$ \# \textasciicircum{} \textasciitilde{}`,
-		"--task":                "-{}-task",
-		"<0.001ᵃ":               `\textless{}0.001\textsuperscript{a}`,
-		"−0.12 ± 0.03":          `$-$0.12 $\pm$ 0.03`,
-		"模型":                    "[U+6A21][U+578B]",
-	} {
-		if got := latexText(in); got != want {
-			t.Errorf("latexText(%q) = %q, want %q", in, got, want)
-		}
-	}
-	var b strings.Builder
-	if err := LaTeX(&b, crowd(8).all(t)); err != nil {
-		t.Fatal(err)
-	}
-	// Whatever a table begins it ends, and rows have their columns.
-	for _, name := range []string{"table", "tabular", "longtable", "minipage"} {
-		if n, m := strings.Count(b.String(), `\begin{`+name+`}`), strings.Count(b.String(), `\end{`+name+`}`); n != m || n == 0 {
-			t.Errorf("%s begins %d times and ends %d times", name, n, m)
-		}
-	}
-	for _, block := range regexp.MustCompile(`(?s)\\begin\{(?:tabular|longtable)\}\{@\{\}([lr]+)@\{\}\}(.*?)\\end\{`).FindAllStringSubmatch(b.String(), -1) {
-		for _, line := range strings.Split(block[2], "\n") {
-			row, ok := strings.CutSuffix(line, `\\`)
-			if !ok || strings.Contains(row, `\caption`) {
-				continue
-			}
-			n := strings.Count(strings.ReplaceAll(row, `\&`, ""), "&") + 1
-			for _, m := range regexp.MustCompile(`\\multicolumn\{(\d+)\}`).FindAllStringSubmatch(row, -1) {
-				span, _ := strconv.Atoi(m[1])
-				n += span - 1
-			}
-			if n != len(block[1]) {
-				t.Errorf("a row of %d cells in %d columns: %s", n, len(block[1]), row)
-			}
 		}
 	}
 }
@@ -567,5 +449,49 @@ func TestTablesSayWhatIsLost(t *testing.T) {
 	batch := ablation("batch").collect(t).Batch()
 	if !slices.ContainsFunc(batch.Notes, func(n string) bool { return strings.Contains(n, "Controls take no tokens") }) {
 		t.Errorf("the batches of controls do not say why nothing of tokens stands there: %q", batch.Notes)
+	}
+}
+
+// Trials finish in any order at any concurrency; no table may tell.
+func TestTablesDoNotDependOnOrder(t *testing.T) {
+	run := named()
+	want := run.all(t)
+	for seed := range uint64(5) {
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(run.trials), func(i, j int) {
+			run.trials[i], run.trials[j] = run.trials[j], run.trials[i]
+		})
+		slices.Reverse(run.instances)
+		if diff := cmp.Diff(want, run.all(t)); diff != "" {
+			t.Fatalf("order %d changes the tables:\n%s", seed, diff)
+		}
+	}
+}
+
+// A test on the data of a comparison gets what the table shows: as many defined
+// differences as N says, whose mean is the value.
+func TestPairsAreThoseBehindTheMean(t *testing.T) {
+	rows := 0
+	for _, table := range analysis.Compare(broken().collect(t), named().collect(t), []analysis.Difference{{What: "run folder", A: "runs/monday", B: "runs/tuesday"}}, nil) {
+		at := slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Kind == analysis.Paired })
+		if at < 0 {
+			continue
+		}
+		for _, row := range table.Rows {
+			rows++
+			n, sum := 0, 0.0
+			for i := range row[at].Pairs {
+				if d := row[at].Pairs[i].Difference(); d != nil {
+					n++
+					sum += *d
+				}
+			}
+			c := &row[at]
+			if n != c.N || (n == 0) != (c.Value == nil) || n > 0 && math.Abs(sum/float64(n)-*c.Value) > 1e-12 {
+				t.Errorf("%s: %d pairs with the sum %v, but %+v", table.ID, n, sum, c)
+			}
+		}
+	}
+	if rows == 0 {
+		t.Error("no row was compared")
 	}
 }

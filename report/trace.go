@@ -6,34 +6,33 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// A Story is one trial with the instance it was made on.
-type Story struct {
+// A Trace is one trial with the instance it was made on.
+type Trace struct {
 	Trial    *record.Trial
 	Instance *record.Instance
 }
 
-// StoryOptions say how a story is written.
-type StoryOptions struct {
+// TraceOptions say how a trace is written.
+type TraceOptions struct {
 	Color bool // pictures of the lake in colour, for a terminal
 }
 
-// Write tells the trial step by step: what changed, what the agent was shown of
+// Write writes the trial step by step: what changed, what the agent was shown of
 // its memory, what it did, and what came of it; for a detection, what was
 // judged wrongly or not at all in each window.
-func (s *Story) Write(w io.Writer, opts StoryOptions) error {
-	t, err := s.begin()
+func (tr *Trace) Write(w io.Writer, opts TraceOptions) error {
+	t, err := tr.begin()
 	if err != nil {
 		return err
 	}
 	t.opts = opts
 	t.heading()
-	if s.Trial.Task == record.Detect {
+	if tr.Trial.Task == record.Detect {
 		t.detection()
 	} else {
 		t.episode()
@@ -42,46 +41,46 @@ func (s *Story) Write(w io.Writer, opts StoryOptions) error {
 	return err
 }
 
-// begin returns a teller at the beginning of the story.
-func (s *Story) begin() (*teller, error) {
-	t := &teller{Story: s, entries: map[record.Pos]*record.MemoryEntry{}}
-	for i := range s.Instance.Memory {
-		e := &s.Instance.Memory[i]
+// begin returns a writer at the beginning of the trial.
+func (tr *Trace) begin() (*traceWriter, error) {
+	t := &traceWriter{Trace: tr, entries: map[record.Pos]*record.MemoryEntry{}}
+	for i := range tr.Instance.Memory {
+		e := &tr.Instance.Memory[i]
 		t.entries[e.Pos] = e
 	}
 	var err error
-	if t.original, err = lake.Parse(s.Instance.Rows); err != nil {
-		return nil, fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	if t.original, err = lake.Parse(tr.Instance.Rows); err != nil {
+		return nil, fmt.Errorf("trial %s: its instance: %w", tr.Trial.Key, err)
 	}
-	if t.grid, err = lake.Parse(s.Instance.RowsAfter); err != nil {
-		return nil, fmt.Errorf("trial %s: its instance: %w", s.Trial.Key, err)
+	if t.grid, err = lake.Parse(tr.Instance.RowsAfter); err != nil {
+		return nil, fmt.Errorf("trial %s: its instance: %w", tr.Trial.Key, err)
 	}
-	if len(s.Instance.Events) > 0 {
+	if len(tr.Instance.Events) > 0 {
 		t.grid = t.original
 	}
 	return t, nil
 }
 
-// A teller writes a story down as the lake changes.
-type teller struct {
-	*Story
-	opts     StoryOptions
+// A traceWriter writes a trial down as the lake changes.
+type traceWriter struct {
+	*Trace
+	opts     TraceOptions
 	out      strings.Builder
 	original lake.Grid
-	grid     lake.Grid // as it is at this point of the story
+	grid     lake.Grid // as it is at this point of the trial
 	entries  map[record.Pos]*record.MemoryEntry
-	window   int // the next one to be told
+	window   int // the next one to be written
 }
 
-func (t *teller) say(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
+func (t *traceWriter) say(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
 
-func (t *teller) heading() {
+func (t *traceWriter) heading() {
 	s := &t.Trial.Spec
-	t.say("Trial %s: %s\n%s, seed %d", s.Key, s.Model, s.Regime, s.Seed)
+	t.say("Trial %s: %s\n%s, seed %d", s.Key, clean(s.Model), s.Regime, s.Seed)
 	if s.Task == record.Navigate {
-		t.say(", navigation from %s, %s, episode %d", s.Modality, analysis.StrategyName(s.Strategy), s.Episode)
+		t.say(", navigation from %s, %s, episode %d", s.Modality, record.Strategies.Label(s.Strategy), s.Episode)
 	} else {
-		t.say(", detection from %s by %s", s.Modality, analysis.StrategyName(s.Strategy))
+		t.say(", detection from %s by %s", s.Modality, record.Strategies.Label(s.Strategy))
 	}
 	if s.Framing != "neutral" {
 		t.say(", framing %s", s.Framing)
@@ -90,14 +89,14 @@ func (t *teller) heading() {
 }
 
 // agentMark and routeMark are what stands for the agent and its route.
-func (t *teller) agentMark() string {
+func (t *traceWriter) agentMark() string {
 	if t.opts.Color {
 		return "▲"
 	}
 	return "@"
 }
 
-func (t *teller) routeMark() string {
+func (t *traceWriter) routeMark() string {
 	if t.opts.Color {
 		return "•"
 	}
@@ -105,7 +104,7 @@ func (t *teller) routeMark() string {
 }
 
 // picture draws the lake with the agent and the route behind it.
-func (t *teller) picture(title string, g *lake.Grid, agent lake.Pos, route []lake.Pos) {
+func (t *traceWriter) picture(title string, g *lake.Grid, agent lake.Pos, route []lake.Pos) {
 	t.say("%s\n", title)
 	if t.opts.Color {
 		t.say("%s", observe.ANSI(&observe.State{Grid: *g, Agent: agent}, route))
@@ -131,7 +130,7 @@ func (t *teller) picture(title string, g *lake.Grid, agent lake.Pos, route []lak
 	}
 }
 
-func (t *teller) episode() {
+func (t *traceWriter) episode() {
 	start := t.grid.Start()
 	t.picture("The lake as the agent finds it ("+t.agentMark()+" agent):", &t.grid, start, nil)
 	if lies := t.lies(); len(lies) > 0 && t.Trial.Strategy != "no-memory" {
@@ -153,7 +152,7 @@ func (t *teller) episode() {
 }
 
 // lies lists the entries that the lake, as it is now, makes false.
-func (t *teller) lies() []*record.MemoryEntry {
+func (t *traceWriter) lies() []*record.MemoryEntry {
 	var out []*record.MemoryEntry
 	for i := range t.Instance.Memory {
 		e := &t.Instance.Memory[i]
@@ -166,7 +165,7 @@ func (t *teller) lies() []*record.MemoryEntry {
 
 func at(p record.Pos) lake.Pos { return lake.Pos{Row: p[0], Col: p[1]} }
 
-func (t *teller) changes(s *record.Step) {
+func (t *traceWriter) changes(s *record.Step) {
 	t.apply(s.Event)
 	for _, f := range s.Event {
 		t.say("      the lake changes: %v becomes %s\n", at(f.Pos), thing(f.To))
@@ -177,7 +176,7 @@ func (t *teller) changes(s *record.Step) {
 }
 
 // apply changes the lake.
-func (t *teller) apply(flips []record.Flip) {
+func (t *traceWriter) apply(flips []record.Flip) {
 	for _, f := range flips {
 		t.grid.SetHole(at(f.Pos), f.To == lake.Hole.String())
 	}
@@ -190,9 +189,9 @@ func thing(cell string) string {
 	return "frozen"
 }
 
-// audits tells the audit made after the given number of moves, if there was
+// audits writes the audit made after the given number of moves, if there was
 // one.
-func (t *teller) audits(moves int) {
+func (t *traceWriter) audits(moves int) {
 	for t.window < len(t.Trial.Windows) && t.Trial.Windows[t.window].Step == moves {
 		t.judged(&t.Trial.Windows[t.window], "      ")
 		t.window++
@@ -213,8 +212,8 @@ func judged(w *record.Window) string {
 	return out
 }
 
-// judged tells what an audit found, missed and flagged wrongly, entry by entry.
-func (t *teller) judged(w *record.Window, indent string) {
+// judged writes what an audit found, missed and flagged wrongly, entry by entry.
+func (t *traceWriter) judged(w *record.Window, indent string) {
 	t.say("%saudit %d: %s\n", indent, w.Index, judged(w))
 	for i := range w.Judgments {
 		j := &w.Judgments[i]
@@ -239,7 +238,7 @@ func (t *teller) judged(w *record.Window, indent string) {
 	}
 }
 
-func (t *teller) step(s *record.Step) {
+func (t *traceWriter) step(s *record.Step) {
 	t.say("%4d  %v %-5s → %v %s", s.T, at(s.Pos), s.Action, at(s.Next), s.Cell)
 	if s.Pos == s.Next {
 		t.say(" (against the edge)")
@@ -255,7 +254,7 @@ func (t *teller) step(s *record.Step) {
 
 // memoryOf says what the agent's memory holds of the cell that a step enters,
 // and whether that is true; "" when it has none.
-func (t *teller) memoryOf(s *record.Step) string {
+func (t *traceWriter) memoryOf(s *record.Step) string {
 	e := t.entries[s.Next]
 	if e == nil || s.Memory == record.MemoryNone {
 		return ""
@@ -270,18 +269,7 @@ func (t *teller) memoryOf(s *record.Step) string {
 	return "its memory says " + e.Claim + ", " + truth
 }
 
-// endings say in words what a cause of death means.
-var endings = map[string]string{
-	record.CauseStaleShown:     "its memory said SAFE, which was stale, and the entry was in view",
-	record.CauseStaleRemoved:   "the audit had removed the stale entry; it went there all the same",
-	record.CauseWarned:         "a true DANGER entry was in view",
-	record.CauseWarningRemoved: "the audit had removed a true DANGER entry",
-	record.CauseNoMemory:       "it was given no memory",
-	record.CauseFallback:       "the step was the fallback's, not the model's",
-	record.CauseChange:         "the lake changed under it",
-}
-
-func (t *teller) ending(route []lake.Pos) {
+func (t *traceWriter) ending(route []lake.Pos) {
 	last := route[len(route)-1]
 	t.say("\n")
 	t.picture("The end ("+t.agentMark()+" agent, "+t.routeMark()+" its route):", &t.grid, last, route)
@@ -292,8 +280,14 @@ func (t *teller) ending(route []lake.Pos) {
 	}
 }
 
+// aboutCause says in words what a cause of death means.
+func aboutCause(cause string) string {
+	term, _ := record.Causes.Find(cause)
+	return term.About
+}
+
 // end says how the trial ended.
-func (t *teller) end() string {
+func (t *traceWriter) end() string {
 	switch t.Trial.Outcome {
 	case record.Done:
 		c := t.Trial.Counts
@@ -303,14 +297,14 @@ func (t *teller) end() string {
 		return fmt.Sprintf("Success: it reached the goal after %s.", counted(len(t.Trial.Steps), "step"))
 	case record.Death:
 		d := t.Trial.Death
-		return fmt.Sprintf("Death after %s: it fell into the hole at %v. Cause %s: %s.", counted(len(t.Trial.Steps), "step"), at(d.Pos), d.Cause, endings[d.Cause])
+		return fmt.Sprintf("Death after %s: it fell into the hole at %v. Cause %s: %s.", counted(len(t.Trial.Steps), "step"), at(d.Pos), d.Cause, aboutCause(d.Cause))
 	case record.Timeout:
 		return fmt.Sprintf("Timeout: %s, and neither goal nor hole.", counted(len(t.Trial.Steps), "step"))
 	}
 	return "The trial failed: " + t.Trial.Error
 }
 
-func (t *teller) detection() {
+func (t *traceWriter) detection() {
 	next := 0
 	for i := range t.Trial.Windows {
 		w := &t.Trial.Windows[i]
