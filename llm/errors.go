@@ -51,6 +51,9 @@ type Error struct {
 	Message    string        // the provider's own words, or ours
 	RetryAfter time.Duration // how long the provider asks to wait; 0 when it does not say
 	Unreached  bool          // of kind network: the server was not even reached
+	// Slow says that the server worked for all the time that one attempt may take:
+	// the same request would hardly be faster.
+	Slow bool
 	// Answered says that an answer was written, at least in part, and thrown
 	// away. It may be billed, whatever the kind says.
 	Answered bool

@@ -71,6 +71,9 @@ type Params struct {
 type Schema struct {
 	Name string          // a short identifier, as providers ask for one
 	JSON json.RawMessage // the schema itself
+	// Bounded is the schema with bounds on lists, and of the values that fit, for
+	// servers that take them; empty for none.
+	Bounded json.RawMessage
 }
 
 // PromptSum identifies the exact content of the prompt: SHA-256 over the sums
@@ -192,6 +195,7 @@ const (
 	FinishLength        Finish = "length" // cut at the output cap
 	FinishContentFilter Finish = "content_filter"
 	FinishRefusal       Finish = "refusal" // the provider says that the model declined
+
 	// Ends that a client made of a reply that it streamed.
 	FinishDone    Finish = "done"    // all that was asked for had been said (Request.Done)
 	FinishRepeats Finish = "repeats" // the text only repeated itself (Repeats)

@@ -15,6 +15,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
 )
 
@@ -57,7 +58,7 @@ func TestAnthropicRequests(t *testing.T) {
 		{"text", llm.Request{Parts: text, Params: llm.Params{MaxTokens: ptr(100)}},
 			sdk.MessageNewParams{Model: "m", MaxTokens: 100, Messages: user(joined)}},
 		{"default cap", llm.Request{Parts: text},
-			sdk.MessageNewParams{Model: "m", MaxTokens: int64(anthropic.DefaultCap(&llm.Request{Parts: text})), Messages: user(joined)}},
+			sdk.MessageNewParams{Model: "m", MaxTokens: int64(provider.DefaultCap(&llm.Request{Parts: text})), Messages: user(joined)}},
 		{"sampling", llm.Request{Parts: text, Params: llm.Params{MaxTokens: ptr(100), Temperature: ptr(0.), TopP: ptr(0.5)}},
 			sdk.MessageNewParams{Model: "m", MaxTokens: 100, Messages: user(joined), Temperature: sdk.Float(0), TopP: sdk.Float(0.5)}},
 		{"picture", llm.Request{Parts: vision, Params: llm.Params{MaxTokens: ptr(100)}},

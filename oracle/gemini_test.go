@@ -18,7 +18,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider/gemini"
 )
 
-func geminiOurs(t *testing.T, o gemini.Options, base string) *gemini.Client {
+func geminiOurs(t *testing.T, o gemini.Options, base string) *provider.Model {
 	t.Helper()
 	o.Name, o.URL, o.Key = "google/m", base, key
 	if o.Model == "" {

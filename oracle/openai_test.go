@@ -16,7 +16,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
 )
 
-func openaiOurs(t *testing.T, o chat.Options, base string) *chat.Client {
+func openaiOurs(t *testing.T, o chat.Options, base string) *provider.Model {
 	t.Helper()
 	o.Name, o.Model, o.URL, o.Key = "openai/m", "m", base+"/v1/chat/completions", key
 	c, err := chat.New(o)
@@ -85,6 +85,7 @@ func TestOpenAIRequests(t *testing.T) {
 func TestOpenAIAnswers(t *testing.T) {
 	Answers(t, "chat", 45, map[string]string{
 		"two-objects":       "more than one object is no answer to us",
+		"usage-null":        "a count of none for a reply with text is no count to us",
 		"usage-odd":         "a negative count is no count to us",
 		"usage-other-names": "we know the names of other servers as well",
 		"usage-cache-write": "we know a router's name for tokens written to the cache",

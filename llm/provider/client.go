@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -52,7 +53,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	for _, secret := range o.Secrets {
 		body := string(o.Settings.ExtraBody)
-		if len(secret) >= 8 && (strings.Contains(body, secret) || strings.Contains(body, inner(jsonString(secret)))) {
+		if len(secret) >= 8 && (strings.Contains(body, secret) || strings.Contains(body, inner(string(Compact(secret))))) {
 			return nil, fmt.Errorf("model %q: the extra body holds the model's key; it stands in the run's manifest, and must hold no secret", o.Model)
 		}
 	}
@@ -167,10 +168,18 @@ var (
 // this request alone may be nil. An error is an *llm.Error of kind network,
 // timeout, malformed or canceled.
 func (c *Client) Post(ctx context.Context, req *llm.Request, body []byte, header http.Header) (*Answer, error) {
-	within, cancel := context.WithTimeoutCause(ctx, c.deadlines.Attempt, errAttempt)
-	defer cancel()
-	within, stop := context.WithCancelCause(within)
+	return c.post(ctx, req, body, header, nil)
+}
+
+// post is Post. Where events is not nil and the server answers with a stream of
+// events, each is handed to it as it comes, and the answer has no body; it says
+// whether it was a piece of what is awaited, and whether more is wanted. While
+// pieces come the call lives, however long it takes.
+func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header http.Header, events func(data []byte) (piece, more bool)) (*Answer, error) {
+	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	attempt := time.AfterFunc(c.deadlines.Attempt, func() { stop(errAttempt) })
+	defer attempt.Stop()
 	r, err := http.NewRequestWithContext(within, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, c.Error(req, llm.KindBadRequest, "the request cannot be made")
@@ -188,25 +197,59 @@ func (c *Client) Post(ctx context.Context, req *llm.Request, body []byte, header
 	defer resp.Body.Close()
 	idle := time.AfterFunc(c.deadlines.Idle, func() { stop(errIdle) })
 	defer idle.Stop()
-	data, err := io.ReadAll(&pulse{io.LimitReader(resp.Body, maxAnswer+1), func() { idle.Reset(c.deadlines.Idle) }})
-	if err != nil {
-		return nil, c.broken(ctx, within, req, err, len(data))
+	answer := &Answer{resp.StatusCode, resp.Header, nil, RetryAfter(resp.Header, c.now())}
+	text := &pulse{r: io.LimitReader(resp.Body, maxAnswer+1), beat: func() { idle.Reset(c.deadlines.Idle) }}
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); events != nil && resp.StatusCode/100 == 2 && kind == "text/event-stream" {
+		idle.Stop() // until the first piece: a server that reads a long prompt may show that it lives
+		text.beat = func() {}
+		err = readEvents(text, func(data []byte) bool {
+			piece, more := events(data)
+			if piece {
+				attempt.Stop()
+				idle.Reset(c.deadlines.Idle)
+			}
+			return more
+		})
+	} else {
+		answer.Body, err = io.ReadAll(text)
 	}
-	if len(data) > maxAnswer {
+	switch {
+	case err != nil:
+		return nil, c.broken(ctx, within, req, err, text.n)
+	case text.n > maxAnswer:
 		return nil, c.Error(req, llm.KindMalformed, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20))
 	}
-	return &Answer{resp.StatusCode, resp.Header, data, RetryAfter(resp.Header, c.now())}, nil
+	return answer, nil
 }
 
-// A pulse is a reader that tells of each byte that comes.
+// readEvents reads a stream of server-sent events until it ends or no more are
+// wanted.
+func readEvents(r io.Reader, event func(data []byte) (more bool)) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok && !event(bytes.TrimSpace(data)) {
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// A pulse is a reader that counts bytes and tells when some come.
 type pulse struct {
 	r    io.Reader
+	n    int
 	beat func()
 }
 
 func (p *pulse) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
-	if n > 0 {
+	if p.n += n; n > 0 {
 		p.beat()
 	}
 	return n, err
@@ -260,9 +303,11 @@ func (c *Client) broken(ctx, within context.Context, req *llm.Request, err error
 	}
 	switch cause := context.Cause(within); {
 	case errors.Is(cause, errIdle):
-		return c.Error(req, llm.KindTimeout, fmt.Sprintf("silence for %v %s", c.deadlines.Idle, where))
+		return c.Error(req, llm.KindTimeout, fmt.Sprintf("silence for %v %s; --idle-timeout allows longer", c.deadlines.Idle, where))
 	case errors.Is(cause, errAttempt):
-		return c.Error(req, llm.KindTimeout, fmt.Sprintf("no whole answer within %v", c.deadlines.Attempt))
+		e := c.Error(req, llm.KindTimeout, fmt.Sprintf("no whole answer within %v; --stream takes an answer as it comes, --timeout allows longer, --max-tokens asks for less", c.deadlines.Attempt))
+		e.Slow = true
+		return e
 	}
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -275,18 +320,17 @@ func (c *Client) broken(ctx, within context.Context, req *llm.Request, err error
 	case errors.Is(err, errConnect), strings.Contains(text, "TLS handshake timeout"):
 		return c.Error(req, llm.KindTimeout, fmt.Sprintf("no connection to %s within %v", c.endpoint, c.deadlines.Connect))
 	case errors.As(err, &refused) && (refused.Op == "dial" || refused.Op == "proxyconnect"):
-		return c.unreached(req, refused.Err)
+		e := c.Error(req, llm.KindNetwork, fmt.Sprintf("no connection to %s: %v", c.endpoint, refused.Err))
+		e.Unreached = true
+		return e
 	case errors.As(err, &untrusted):
-		return c.unreached(req, untrusted.Err)
+		return c.Error(req, llm.KindNoServer, fmt.Sprintf("the certificate of %s is refused: %v; for a server of your own, SSL_CERT_FILE names the certificates to trust", c.endpoint, untrusted.Err))
+	case strings.Contains(text, "gave HTTP response to HTTPS client"):
+		return c.Error(req, llm.KindNoServer, fmt.Sprintf("%s has no certificate: it speaks http, not https", c.endpoint))
+	case errors.As(err, &refused) && refused.Op == "remote error" && strings.Contains(text, "certificate"):
+		return c.Error(req, llm.KindNoServer, fmt.Sprintf("%s wants a certificate that we do not have: %s", c.endpoint, text))
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "gzip: "), strings.Contains(text, "flate: "):
 		return c.Error(req, llm.KindMalformed, "the answer is not readable: "+text)
 	}
 	return c.Error(req, llm.KindNetwork, fmt.Sprintf("the connection broke %s: %s", where, text))
-}
-
-// unreached is the error of a call that found no server, or none to trust.
-func (c *Client) unreached(req *llm.Request, cause error) *llm.Error {
-	e := c.Error(req, llm.KindNetwork, fmt.Sprintf("no connection to %s: %v", c.endpoint, cause))
-	e.Unreached = true
-	return e
 }

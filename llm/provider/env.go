@@ -27,6 +27,10 @@ type Settings struct {
 	Detail string
 	// NoSchema never asks for output that follows a schema.
 	NoSchema bool
+	// Stream takes answers as they come, where the protocol can (Chat
+	// Completions): a call then lives while tokens come, and ends once it has all
+	// that was asked (llm.Request.Done) or the answer repeats itself.
+	Stream bool
 	// ExtraBody is a JSON object whose members are added to each request's
 	// body, or replace ours.
 	ExtraBody json.RawMessage
@@ -49,8 +53,8 @@ type Settings struct {
 // Deadlines bound every wait. Zero fields stand for their defaults.
 type Deadlines struct {
 	Connect time.Duration // for a connection, and again for its TLS handshake: 30 s
-	Idle    time.Duration // between two bytes of an answer that has begun: 1 minute
-	Attempt time.Duration // for the whole of a request: 10 minutes
+	Idle    time.Duration // between two bytes of an answer that has begun, or two tokens of a stream: 1 minute
+	Attempt time.Duration // for the whole of a request, or until the first token of a stream: 10 minutes
 }
 
 func (d Deadlines) withDefaults() Deadlines {
@@ -81,6 +85,9 @@ type Access struct {
 	Optional   bool   // it also works without the key
 	BaseURLVar string // moves the base URL
 	BaseURL    string // where it is unless moved; empty when BaseURLVar must be set
+	// ReadURL reads an address of a form that this provider has of its own; ok is
+	// false when it is none. Nil for URLs.
+	ReadURL func(text string) (base string, ok bool)
 }
 
 // Credentials names the variables that may hold the key: "A_KEY or B_KEY".
@@ -121,6 +128,12 @@ func (a Access) URL(name string, env Env) (string, error) {
 	}
 	if base == "" {
 		return "", fmt.Errorf("model %q: it wants its address in the environment variable %s, which is not set", name, a.BaseURLVar)
+	}
+	if a.ReadURL != nil {
+		if read, ok := a.ReadURL(base); ok {
+			return read, nil
+		}
+		return "", fmt.Errorf("model %q: the address in %s is none; want one like %s or https://host", name, a.BaseURLVar, strings.TrimPrefix(a.BaseURL, "http://"))
 	}
 	// The cause would show the whole text, a password in it as well.
 	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {

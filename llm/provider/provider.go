@@ -31,6 +31,28 @@ type Provider struct {
 	Open func(model string, env Env) (llm.Model, error)
 }
 
+// Of returns a provider whose models are reached as access says. open is given
+// the base URL in place of where requests go.
+func Of(prefix, note string, access Access, open func(o Options) (llm.Model, error)) Provider {
+	return Provider{
+		Prefix: prefix, Form: prefix + "MODEL", Note: note, Access: access,
+		Open: func(model string, env Env) (llm.Model, error) { return access.Open(prefix+model, model, env, open) },
+	}
+}
+
+// Open opens a model by its whole name and the name that the server is told.
+func (a Access) Open(name, model string, env Env, open func(o Options) (llm.Model, error)) (llm.Model, error) {
+	key, err := a.Key(name, env)
+	if err != nil {
+		return nil, err
+	}
+	base, err := a.URL(name, env)
+	if err != nil {
+		return nil, err
+	}
+	return open(Options{Name: name, Model: model, URL: base, Key: key, Settings: env.Settings})
+}
+
 // A Registry finds the provider of a model. The zero value is empty.
 type Registry struct{ providers []Provider }
 
@@ -81,4 +103,13 @@ func (r *Registry) Open(name string, env Env) (llm.Model, error) {
 		return nil, err
 	}
 	return p.Open(model, env)
+}
+
+// Opened returns a model for a caller that wants an llm.Model: nil with an
+// error.
+func Opened[M llm.Model](m M, err error) (llm.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }

@@ -40,11 +40,15 @@ func TestBlocks(t *testing.T) {
 		}
 		all := blocks(&req)
 		for i, b := range all {
-			if b.png == nil && strings.TrimSpace(b.text) == "" {
+			if b.Source == nil && strings.TrimSpace(b.Text) == "" {
 				t.Fatal("a block of white space")
 			}
-			got.WriteString(shown(b.text, b.png))
-			if !b.mark {
+			var png []byte
+			if b.Source != nil {
+				png = b.Source.Data
+			}
+			got.WriteString(shown(b.Text, png))
+			if b.Mark == nil {
 				continue
 			}
 			marks++
@@ -70,22 +74,4 @@ func shown(text string, png []byte) string {
 		return "IMAGE"
 	}
 	return text
-}
-
-// Would fail if the default cap did not hold ten verdicts of 110 tokens, or
-// those of a whole store, or could outlast a request.
-func TestDefaultCap(t *testing.T) {
-	entry := "[mem_021] SAFE at (2,5): Frozen ice - safe to walk\n"
-	budget := 2048
-	for _, c := range []struct {
-		entries  int
-		thinking *int
-		least    int
-	}{{10, nil, 10 * 110}, {64, nil, 64 * 110}, {100, nil, 100 * 110}, {4096, nil, 20000}, {10, &budget, 10*110 + budget}} {
-		prompt := strings.Repeat("x", 1600) + strings.Repeat("(0,1)=F ", c.entries) + strings.Repeat(entry, c.entries)
-		n := DefaultCap(&llm.Request{Parts: []llm.Part{llm.Text(prompt)}, Params: llm.Params{Thinking: c.thinking}})
-		if n < c.least || n > mostCap+budget {
-			t.Errorf("%d for %d entries, want at least %d", n, c.entries, c.least)
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spatialstale/spatialstale/llm/llmtest"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 func open(name string, env map[string]string) (llm.Model, error) {
@@ -64,7 +63,7 @@ func TestOpenedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.(*anthropic.Client).CloseIdleConnections()
-	req := conformance.Step()
+	req := step()
 	req.Parts = append([]llm.Part{llm.Text(strings.Repeat("Legend. ", 1000))}, req.Parts...)
 	req.Shared = []int{1}
 	reply, err := m.Generate(t.Context(), req)

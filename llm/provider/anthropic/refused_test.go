@@ -3,23 +3,19 @@ package anthropic_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/llmtest"
-	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // wants is a request with every parameter that a server may refuse.
 func wants(thinking *int) *llm.Request {
 	return &llm.Request{
-		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
+		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
 		Params: llm.Params{Temperature: ptr(1.), TopP: ptr(0.97), Thinking: thinking},
 	}
 }
@@ -178,20 +174,6 @@ func TestServerThatRefusesAll(t *testing.T) {
 	}
 }
 
-// A member of the extra body is the user's own: it is not given up.
-func TestExtraBodyIsKept(t *testing.T) {
-	requests := 0
-	m := client(t, anthropic.Options{Settings: provider.Settings{ExtraBody: json.RawMessage(`{"temperature":0.1,"thinking":{"type":"enabled","budget_tokens":1024}}`)}},
-		func(w http.ResponseWriter, _ *http.Request) {
-			requests++
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"thinking and temperature: Extra inputs are not permitted"}}`)
-		})
-	if _, err := m.Generate(t.Context(), wants(ptr(1024))); llm.KindOf(err) != llm.KindBadRequest || requests != 1 {
-		t.Errorf("%v after %d requests", err, requests)
-	}
-}
-
 // The rehearsal server refuses in the same words, and has the last one on the
 // form of what is sent.
 func TestServerThatTakesLittle(t *testing.T) {
@@ -201,50 +183,14 @@ func TestServerThatTakesLittle(t *testing.T) {
 	}
 	defer server.Close()
 	m := clientAt(t, anthropic.Options{URL: server.URL + "/messages"})
-	req := conformance.Step()
-	req.Schema, req.Shared = conformance.ActionSchema, []int{1}
+	req := step()
+	req.Schema, req.Shared = actionSchema, []int{1}
 	req.Params = llm.Params{Temperature: ptr(1.), TopP: ptr(0.99), Thinking: ptr(2048)}
 	reply, err := m.Generate(t.Context(), req)
 	if err != nil || reply.Text != `{"action": "RIGHT"}` {
 		t.Fatal(reply, err)
 	}
 	if got := told(t, m); got != "output_config.format> temperature> top_p> thinking.budget_tokens>thinking.type.adaptive max_tokens>4096" {
-		t.Error(got)
-	}
-}
-
-// Many calls learn of a refusal at once: each succeeds, and it is told once.
-func TestRefusedTogether(t *testing.T) {
-	const n = 20
-	var first sync.WaitGroup // all first requests are there before any is refused
-	first.Add(n)
-	m := client(t, anthropic.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		refuse := func(message string) {
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":%q}}`, message)
-		}
-		switch {
-		case strings.Contains(string(body), "temperature"):
-			first.Done()
-			first.Wait()
-			refuse("`temperature` is deprecated for this model.")
-		case strings.Contains(string(body), `"max_tokens":8192`):
-			refuse("max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m")
-		default:
-			fmt.Fprint(w, answersUp)
-		}
-	})
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			if _, err := m.Generate(t.Context(), wants(nil)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if got := told(t, m); got != "temperature> max_tokens>4096" {
 		t.Error(got)
 	}
 }

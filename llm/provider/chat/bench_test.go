@@ -17,7 +17,6 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // The server takes 200 ms an answer, as a quick provider does; 500 calls are
@@ -112,7 +111,7 @@ func benchOurs(b *testing.B, calls int) {
 	m := llm.Retry(llm.Limit(client, llm.LimitOptions{}), llm.RetryOptions{})
 	prompt := []llm.Part{llm.Text(benchPrompt())}
 	benchRounds(b, calls, func() error {
-		_, err := m.Generate(b.Context(), &llm.Request{Parts: prompt, Schema: conformance.ActionSchema})
+		_, err := m.Generate(b.Context(), &llm.Request{Parts: prompt, Schema: actionSchema})
 		return err
 	})
 }

@@ -41,6 +41,14 @@ func contentJSON(tokens ...string) string { return `{"content":[` + strings.Join
 
 func plain(text string) string { return tokenJSON(text, -0.1, text, -0.1) }
 
+func parse(t interface{ Fatal(...any) }, logprobs string) provider.Tokens {
+	v, err := provider.Parse([]byte(logprobs))
+	if err != nil {
+		t.Fatal(err, logprobs)
+	}
+	return tokens(v)
+}
+
 func show(booleans []record.Boolean) string {
 	var b strings.Builder
 	for _, x := range booleans {
@@ -86,18 +94,14 @@ func TestBooleans(t *testing.T) {
 		{"no probability", `{"a": true}`, `{"content":[{"token":"{\"a\":"},{"token":" true","logprob":-9999,"top_logprobs":[{"token":" false","logprob":null}]},{"token":"}"}]}`, ""},
 		{"numbers that are none", `{"a": true}`, `{"content":[{"token":"{\"a\":"},{"token":" true","logprob":"-1","top_logprobs":[{"token":" true","logprob":3},{"token":" false","logprob":-3.4e38},7]},{"token":"}"}]}`, ""},
 		{"rounded above one", `{"a": true}`, `{"content":[{"token":"{\"a\":"},{"token":" true","logprob":1e-7},{"token":"}"}]}`, "6 0.000 -"},
+		{"infinitely unlikely", `{"a": true}`, `{"content":[{"token":"{\"a\":","logprob":-Infinity},{"token":" true","logprob":-0.5,"top_logprobs":[{"token":" false","logprob":-Infinity},{"token":"-Infinity","logprob":NaN}]},{"token":"}","logprob":0}]}`, "6 -0.500 -"},
 		{"null", `{"a": true}`, `null`, ""},
 		{"a list", `{"a": true}`, `[1,2]`, ""},
 		{"empty", `{"a": true}`, `{"content":[]}`, ""},
 		{"a token that is none", `{"a": true}`, `{"content":["{\"a\":",{"token":" true","logprob":-0.5}]}`, ""},
 		{"no text", ``, contentJSON(plain("a: true")), ""},
 	} {
-		var l logprobs
-		if err := json.Unmarshal([]byte(c.logprobs), &l); err != nil {
-			t.Errorf("%s: %v in %s", c.name, err, c.logprobs)
-			continue
-		}
-		if got := show(provider.Tokens(l).Booleans(c.text)); got != c.want {
+		if got := show(parse(t, c.logprobs).Booleans(c.text)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -127,10 +131,7 @@ func TestBooleansInAnyTokens(t *testing.T) {
 			starts = append(starts, from)
 			from = to
 		}
-		var l logprobs
-		if err := json.Unmarshal([]byte(contentJSON(tokens...)), &l); err != nil {
-			t.Fatal(err)
-		}
+		l := parse(t, contentJSON(tokens...))
 		owner := func(at int) int {
 			for i := len(starts) - 1; ; i-- {
 				if starts[i] <= at {
@@ -139,7 +140,7 @@ func TestBooleansInAnyTokens(t *testing.T) {
 			}
 		}
 		next := 0
-		for _, b := range provider.Tokens(l).Booleans(reply) {
+		for _, b := range l.Booleans(reply) {
 			for next < len(at) && at[next] < b.At {
 				next++
 			}
@@ -154,7 +155,7 @@ func TestBooleansInAnyTokens(t *testing.T) {
 				t.Fatalf("at %d of %q: %s", b.At, reply, show([]record.Boolean{b}))
 			}
 		}
-		if got := len(provider.Tokens(l).Booleans(reply)); got != len(at) {
+		if got := len(l.Booleans(reply)); got != len(at) {
 			t.Fatalf("%d booleans of %d in %q", got, len(at), reply)
 		}
 	})
@@ -168,10 +169,12 @@ func FuzzLogprobs(f *testing.F) {
 	f.Add([]byte(contentJSON(plain(`{"a":`), tokenJSON(" true", -0.5, " false", -1), plain("}"))), `{"a": true}`)
 	f.Add([]byte(`{"tokens":["a:"," true"],"token_logprobs":[null,-0.5],"top_logprobs":[null,{" false":-1}]}`), `a: true`)
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
-		var l logprobs
-		_ = l.UnmarshalJSON(raw)
+		v, err := provider.Parse(raw)
+		if err != nil {
+			return
+		}
 		last := -1
-		for _, b := range provider.Tokens(l).Booleans(text) {
+		for _, b := range tokens(v).Booleans(text) {
 			if b.At <= last || b.At >= len(text) || !boolean.MatchString(text[b.At:]) {
 				t.Fatalf("a boolean at %d of %q", b.At, text)
 			}

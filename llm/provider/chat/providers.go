@@ -9,22 +9,21 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
-// A server is a provider that speaks this protocol.
+// A server is a provider that speaks this protocol; the options are what is its
+// own.
 type server struct {
-	prefix, note  string
-	access        provider.Access
-	completionCap bool
-	quotaIsRate   bool
-	topLogprobs   int
+	prefix, note string
+	access       provider.Access
+	options      Options
 }
 
 var servers = []server{
 	{
-		prefix: "openai/", note: "OpenAI", completionCap: true, topLogprobs: 20,
+		prefix: "openai/", note: "OpenAI", options: Options{CompletionCap: true, TopLogprobs: 20},
 		access: provider.Access{Credential: "OPENAI_API_KEY", BaseURLVar: "OPENAI_BASE_URL", BaseURL: "https://api.openai.com/v1"},
 	},
 	{
-		prefix: "qwen/", note: "Alibaba Cloud Model Studio (DashScope); the address is the international one", quotaIsRate: true,
+		prefix: "qwen/", note: "Alibaba Cloud Model Studio (DashScope); the address is the international one", options: Options{QuotaIsRate: true},
 		access: provider.Access{Credential: "DASHSCOPE_API_KEY", BaseURLVar: "DASHSCOPE_BASE_URL", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"},
 	},
 	{
@@ -36,11 +35,11 @@ var servers = []server{
 		access: provider.Access{Credential: "OPENROUTER_API_KEY", BaseURLVar: "OPENROUTER_BASE_URL", BaseURL: "https://openrouter.ai/api/v1"},
 	},
 	{
-		prefix: "vllm/", note: "a vLLM server of your own", topLogprobs: 20,
+		prefix: "vllm/", note: "a vLLM server of your own", options: Options{TopLogprobs: 20, Counting: "stream_options.continuous_usage_stats"},
 		access: provider.Access{Credential: "VLLM_API_KEY", Optional: true, BaseURLVar: "VLLM_BASE_URL", BaseURL: "http://localhost:8000/v1"},
 	},
 	{
-		prefix: "llamacpp/", note: "a llama.cpp server of your own", topLogprobs: 20,
+		prefix: "llamacpp/", note: "a llama.cpp server of your own", options: Options{TopLogprobs: 20, Counting: "timings_per_token"},
 		access: provider.Access{Credential: "LLAMACPP_API_KEY", Optional: true, BaseURLVar: "LLAMACPP_BASE_URL", BaseURL: "http://localhost:8080/v1"},
 	},
 }
@@ -49,10 +48,7 @@ var servers = []server{
 func Providers() []provider.Provider {
 	var all []provider.Provider
 	for _, s := range servers {
-		all = append(all, provider.Provider{
-			Prefix: s.prefix, Form: s.prefix + "MODEL", Note: s.note, Access: s.access,
-			Open: func(model string, env provider.Env) (llm.Model, error) { return s.open(model, env) },
-		})
+		all = append(all, provider.Of(s.prefix, s.note, s.access, s.options.open))
 		if s.prefix == "openai/" {
 			all = append(all, azure)
 		}
@@ -60,29 +56,10 @@ func Providers() []provider.Provider {
 	return append(all, other)
 }
 
-func (s *server) open(model string, env provider.Env) (llm.Model, error) {
-	name := s.prefix + model
-	key, err := s.access.Key(name, env)
-	if err != nil {
-		return nil, err
-	}
-	base, err := s.access.URL(name, env)
-	if err != nil {
-		return nil, err
-	}
-	return newModel(Options{
-		Name: name, Model: model, URL: provider.WithPath(base, "/chat/completions"), Key: key,
-		CompletionCap: s.completionCap, QuotaIsRate: s.quotaIsRate, TopLogprobs: s.topLogprobs, Settings: env.Settings,
-	})
-}
-
-// newModel is New for a caller that wants an llm.Model: nil with an error.
-func newModel(o Options) (llm.Model, error) {
-	c, err := New(o)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+// open opens a model of a server with these options.
+func (o Options) open(shared provider.Options) (llm.Model, error) {
+	o.Name, o.Model, o.URL, o.Key, o.Settings = shared.Name, shared.Model, provider.WithPath(shared.URL, "/chat/completions"), shared.Key, shared.Settings
+	return provider.Opened(New(o))
 }
 
 // azure is OpenAI's models on Azure: by its current interface, or by the dated
@@ -91,23 +68,43 @@ var azure = provider.Provider{
 	Prefix: "openai/azure/", Form: "openai/azure/DEPLOYMENT", Note: "OpenAI's models on Azure; OPENAI_API_VERSION selects a dated interface",
 	Access: azureAccess,
 	Open: func(model string, env provider.Env) (llm.Model, error) {
-		name := "openai/azure/" + model
-		key, err := azureAccess.Key(name, env)
-		if err != nil {
-			return nil, err
-		}
-		base, err := azureAccess.URL(name, env)
-		if err != nil {
-			return nil, err
-		}
-		at := provider.WithPath(base, "/openai/v1") + "/chat/completions"
-		if version := env.Get("OPENAI_API_VERSION"); version != "" {
-			at = base + "/openai/deployments/" + url.PathEscape(model) + "/chat/completions?api-version=" + url.QueryEscape(version)
-		}
-		return newModel(Options{
-			Name: name, Model: model, URL: at, Key: key, KeyHeader: "api-key", CompletionCap: true, TopLogprobs: 20, Settings: env.Settings,
+		return azureAccess.Open("openai/azure/"+model, model, env, func(o provider.Options) (llm.Model, error) {
+			o.URL = azureURL(o.URL, model, env.Get("OPENAI_API_VERSION"))
+			return Options{KeyHeader: "api-key", CompletionCap: true, TopLogprobs: 20}.open(o)
 		})
 	},
+}
+
+// azureURL returns where requests for a deployment go. An endpoint that says so
+// itself, with the whole path or up to /openai/v1, is taken as it is, and so is
+// its query; a date selects the dated interface of an endpoint without a path.
+func azureURL(endpoint, model, version string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint // it was read before
+	}
+	path := strings.TrimRight(u.Path, "/")
+	query := u.Query()
+	dated := strings.ContainsAny(version, "0123456789") && strings.Contains(version, "-")
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+	case strings.HasSuffix(path, "/openai/v1"):
+		if version != "" && !dated && !query.Has("api-version") { // "preview"
+			query.Set("api-version", version)
+		}
+	case dated || query.Has("api-version"):
+		path = strings.TrimSuffix(path, "/openai") + "/openai/deployments/" + model
+		if !query.Has("api-version") {
+			query.Set("api-version", version)
+		}
+	default:
+		path = strings.TrimSuffix(path, "/openai") + "/openai/v1"
+		if version != "" {
+			query.Set("api-version", version)
+		}
+	}
+	u.Path, u.RawPath, u.RawQuery = path, "", query.Encode()
+	return u.String()
 }
 
 var azureAccess = provider.Access{Credential: "AZURE_OPENAI_API_KEY", BaseURLVar: "AZURE_OPENAI_ENDPOINT"}
@@ -126,11 +123,8 @@ var other = provider.Provider{
 		if err != nil {
 			return nil, err
 		}
-		s := server{
-			prefix: "openai-api/" + strings.TrimSuffix(model, rest),
-			access: provider.Access{Credential: variable + "_API_KEY", Optional: true, BaseURLVar: variable + "_BASE_URL"},
-		}
-		return s.open(rest, env)
+		access := provider.Access{Credential: variable + "_API_KEY", Optional: true, BaseURLVar: variable + "_BASE_URL"}
+		return access.Open("openai-api/"+model, rest, env, Options{}.open)
 	},
 }
 

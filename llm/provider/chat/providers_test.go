@@ -105,7 +105,7 @@ func TestProviders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer m.(*chat.Client).CloseIdleConnections()
+			defer m.(*provider.Model).CloseIdleConnections()
 			if _, err := m.Generate(t.Context(), &llm.Request{Params: llm.Params{MaxTokens: ptr(5)}}); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestQuotaThatPasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer m.(*chat.Client).CloseIdleConnections()
+		defer m.(*provider.Model).CloseIdleConnections()
 		_, err = m.Generate(t.Context(), &llm.Request{})
 		return llm.KindOf(err)
 	}

@@ -3,22 +3,18 @@ package chat_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/llm/provider/chat"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 )
 
 // wants is a request with every parameter that a server may refuse.
 func wants() *llm.Request {
 	return &llm.Request{
-		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
+		Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
 		Params: llm.Params{Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(64), Logprobs: true},
 	}
 }
@@ -152,47 +148,5 @@ func TestServerThatTakesNoCap(t *testing.T) {
 	_, err := m.Generate(t.Context(), wants())
 	if llm.KindOf(err) != llm.KindBadRequest || requests != 2 {
 		t.Errorf("%v after %d requests", err, requests)
-	}
-}
-
-// A parameter of the extra body is the user's own: it is not given up.
-func TestExtraBodyIsKept(t *testing.T) {
-	requests := 0
-	refuse := refuser("temperature")
-	m := client(t, chat.Options{Settings: provider.Settings{ExtraBody: json.RawMessage(`{"temperature":0.1}`)}}, func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		refuse(w, r)
-	})
-	if _, err := m.Generate(t.Context(), wants()); llm.KindOf(err) != llm.KindBadRequest || requests != 1 {
-		t.Errorf("%v after %d requests", err, requests)
-	}
-}
-
-// Many calls learn of a refusal at once: each succeeds, and it is told once.
-func TestRefusedTogether(t *testing.T) {
-	const n = 20
-	var first sync.WaitGroup // all first requests are there before any is refused
-	first.Add(n)
-	refuse := refuser("temperature", "max_tokens")
-	m := client(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "temperature") {
-			first.Done()
-			first.Wait()
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		refuse(w, r)
-	})
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			if _, err := m.Generate(t.Context(), wants()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if d, _ := llm.Describe(m); len(d.Changes) != 2 {
-		t.Errorf("%+v", d.Changes)
 	}
 }

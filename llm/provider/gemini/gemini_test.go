@@ -12,14 +12,13 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 	"github.com/spatialstale/spatialstale/llm/provider/gemini"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // client returns a client for a server, which both end with the test.
-func client(t testing.TB, o gemini.Options, handler http.HandlerFunc) *gemini.Client {
+func client(t testing.TB, o gemini.Options, handler http.HandlerFunc) *provider.Model {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -27,7 +26,7 @@ func client(t testing.TB, o gemini.Options, handler http.HandlerFunc) *gemini.Cl
 	return clientAt(t, o)
 }
 
-func clientAt(t testing.TB, o gemini.Options) *gemini.Client {
+func clientAt(t testing.TB, o gemini.Options) *provider.Model {
 	t.Helper()
 	if o.Name == "" {
 		o.Name = "google/gemini-2.5-flash"
@@ -44,88 +43,6 @@ func clientAt(t testing.TB, o gemini.Options) *gemini.Client {
 }
 
 const up = `{"candidates":[{"content":{"parts":[{"text":"UP"}],"role":"model"},"finishReason":"STOP","index":0}]}`
-
-// Golden requests: would fail if what goes over the wire changed unseen.
-func TestRequests(t *testing.T) {
-	prompt := []llm.Part{llm.Text("Legend: S <start> & F.\n"), llm.Text("Row 0: (0,0)=S “…”\n"), llm.Text("Which way?")}
-	all := llm.Params{Temperature: new(0.), TopP: new(0.9), MaxTokens: new(512), Thinking: new(0)}
-	for _, c := range []struct {
-		name string
-		opts gemini.Options
-		req  llm.Request
-	}{
-		{"text", gemini.Options{}, llm.Request{Parts: prompt}},
-		{"picture", gemini.Options{}, llm.Request{Parts: []llm.Part{llm.Text("Legend.\n"), conformance.Picture(t), llm.Text("Agent at (0,0).\n"), llm.Text("Which way?")}}},
-		{"pictures-side-by-side", gemini.Options{Settings: provider.Settings{Detail: "high"}}, llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t)}}},
-		{"everything", gemini.Options{}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema, Params: all}},
-		{"thinking", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Thinking: new(2000)}}},
-		{"logprobs", gemini.Options{}, llm.Request{Parts: prompt, Params: llm.Params{Logprobs: true}}},
-		{"no-schema", gemini.Options{Settings: provider.Settings{NoSchema: true}}, llm.Request{Parts: prompt, Schema: conformance.ActionSchema}},
-		{"extra-body", gemini.Options{Settings: provider.Settings{
-			ExtraBody: json.RawMessage(`{"safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}], "generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}, "temperature": 0.25, "topK": 20}}`),
-		}}, llm.Request{Parts: prompt, Params: all}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			conformance.Request(t, c.name, "/v1beta/models/gemini-2.5-flash:generateContent", up, &c.req, func(t *testing.T, handler http.HandlerFunc) llm.Model {
-				return client(t, c.opts, handler)
-			})
-		})
-	}
-}
-
-// Would fail if a kind of answer were read otherwise than its file says.
-func TestAnswers(t *testing.T) {
-	conformance.Answers(t, 30, func(t *testing.T, handler http.HandlerFunc) llm.Model { return client(t, gemini.Options{}, handler) })
-}
-
-// Would fail if the key were sent otherwise than in its header, or a user's
-// header or the call's name were not sent.
-func TestHeaders(t *testing.T) {
-	for _, c := range []struct {
-		opts gemini.Options
-		want map[string]string
-	}{
-		{gemini.Options{}, map[string]string{"X-Goog-Api-Key": "", "Authorization": "", llm.CallHeader: "", "Content-Type": "application/json", "User-Agent": "spatialstale"}},
-		{gemini.Options{Key: "AIza12345678"}, map[string]string{"X-Goog-Api-Key": "AIza12345678", "Authorization": ""}},
-		{gemini.Options{Key: "AIza12345678", Settings: provider.Settings{Header: map[string]string{"x-goog-api-key": "other", "X-Team": "lake"}}},
-			map[string]string{"X-Goog-Api-Key": "other", "X-Team": "lake"}},
-		{gemini.Options{Settings: provider.Settings{NameCalls: true}}, map[string]string{llm.CallHeader: "0123/window0/batch%203"}},
-	} {
-		var got http.Header
-		m := client(t, c.opts, func(w http.ResponseWriter, r *http.Request) {
-			got = r.Header
-			if strings.Contains(r.URL.String(), "AIza") {
-				t.Errorf("the key is in the address %s", r.URL)
-			}
-			fmt.Fprint(w, up)
-		})
-		if _, err := m.Generate(t.Context(), &llm.Request{Trial: "0123", Slot: "window0/batch 3"}); err != nil {
-			t.Fatal(err)
-		}
-		for name, want := range c.want {
-			if got.Get(name) != want {
-				t.Errorf("%s: %q, want %q", name, got.Get(name), want)
-			}
-		}
-		if text := fmt.Sprintf("%v %+v %#v", m, m, m); strings.Contains(text, "12345678") {
-			t.Error(text)
-		}
-	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	for text, extra := range map[string]string{
-		"not a JSON object":            `[1]`,
-		`cannot set "contents"`:        `{"contents":[]}`,
-		`cannot set "candidateCount"`:  `{"generationConfig":{"candidateCount":2}}`,
-		`"generationConfig" in the ex`: `{"generationConfig":3}`,
-	} {
-		_, err := gemini.New(gemini.Options{URL: "http://h/", Settings: provider.Settings{ExtraBody: json.RawMessage(extra)}})
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want an error with %q", err, text)
-		}
-	}
-}
 
 // Would fail if a name, a base URL or a key led elsewhere.
 func TestProvider(t *testing.T) {
@@ -161,7 +78,7 @@ func TestProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.(*gemini.Client).CloseIdleConnections()
+	defer m.(*provider.Model).CloseIdleConnections()
 	if _, err := m.Generate(t.Context(), &llm.Request{}); err != nil || at != "/v1beta/models/ref/mixed%3Ftpr=1:generateContent?tenant=3" || key != "k-12345678" {
 		t.Errorf("asked %s with %q, %v", at, key, err)
 	}
@@ -217,7 +134,7 @@ func TestRefusedParameters(t *testing.T) {
 				fmt.Fprint(w, up)
 			})
 			req := &llm.Request{
-				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: conformance.ActionSchema,
+				Slot: "step1", Parts: []llm.Part{llm.Text("Which way?")}, Schema: actionSchema,
 				Params: llm.Params{Temperature: new(0.5), TopP: new(0.9), MaxTokens: new(64), Thinking: new(c.thinking), Logprobs: true},
 			}
 			_, err := m.Generate(t.Context(), req)
@@ -249,3 +166,6 @@ func TestRefusedParameters(t *testing.T) {
 		})
 	}
 }
+
+// actionSchema is a schema as a step asks for one.
+var actionSchema = &llm.Schema{Name: "action", JSON: json.RawMessage(`{"type": "object", "properties": {"action": {"type": "string"}}}`)}

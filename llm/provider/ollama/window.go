@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
 // Tokens that the context has to hold besides the prompt.
@@ -113,13 +114,14 @@ func (c *Client) probe(ctx context.Context, req *llm.Request, reply *llm.Reply, 
 	case w.probing <- struct{}{}:
 		defer func() { <-w.probing }()
 	case <-ctx.Done():
-		return &llm.Error{Kind: llm.KindCanceled, Model: c.opts.Name, Slot: req.Slot, Err: context.Cause(ctx)}
+		return &llm.Error{Kind: llm.KindCanceled, Model: c.name, Slot: req.Slot, Err: context.Cause(ctx)}
 	}
 	if _, whole := w.countsPart(req); whole {
 		return nil
 	}
-	x := c.exchange(func(req *llm.Request) ([]string, []byte) { return c.encodeProbe(req, size) }, false)
-	again, err := x.Generate(ctx, req)
+	unnamed := *req
+	unnamed.Trial = "" // it is not the call itself
+	again, err := c.Call(ctx, &unnamed, func(req *llm.Request, b *provider.Body) { c.encodeProbe(req, b, size) })
 	if err != nil {
 		if !llm.Unbilled(err) {
 			reply.Besides = &llm.Usage{}
@@ -138,7 +140,7 @@ func (c *Client) probe(ctx context.Context, req *llm.Request, reply *llm.Reply, 
 
 // encodeProbe writes a request whose prompt begins as none before, and that
 // wants one token of a reply.
-func (c *Client) encodeProbe(req *llm.Request, size int) (sent []string, body []byte) {
+func (c *Client) encodeProbe(req *llm.Request, b *provider.Body, size int) {
 	fresh := *req
 	fresh.Schema = nil
 	fresh.Params = llm.Params{MaxTokens: new(1)}
@@ -146,11 +148,11 @@ func (c *Client) encodeProbe(req *llm.Request, size int) (sent []string, body []
 		fresh.Params.Thinking = new(0)
 	}
 	fresh.Parts = append([]llm.Part{llm.Text(strconv.FormatInt(c.now().UnixNano(), 36) + "\n")}, req.Parts...)
-	return c.encode(&fresh, size)
+	c.encode(&fresh, b, size)
 }
 
 func (c *Client) cutError(req *llm.Request, counted, size int) error {
-	return c.http.Error(req, llm.KindBadRequest, fmt.Sprintf(
+	return c.Error(req, llm.KindBadRequest, fmt.Sprintf(
 		"the server cut the prompt: it read %d tokens of at least %d, with num_ctx %d; take a model or a server with a longer context, or set num_ctx in the options of the extra body",
 		counted, max(counted+1, leastTokens(req)), size))
 }

@@ -1,8 +1,11 @@
 package ollama_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +16,6 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/provider"
-	"github.com/spatialstale/spatialstale/llm/provider/conformance"
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 )
 
@@ -228,6 +230,12 @@ func TestWindow(t *testing.T) {
 			largest = size
 		}
 	})
+	var file bytes.Buffer
+	img := image.NewGray(image.Rect(0, 0, 2, 2))
+	if err := png.Encode(&file, img); err != nil {
+		t.Fatal(err)
+	}
+	small := llm.Image(img, file.Bytes())
 	server := &fake{}
 	m := client(t, ollama.Options{}, server.ServeHTTP)
 	for _, c := range []struct {
@@ -237,7 +245,7 @@ func TestWindow(t *testing.T) {
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(10)}}, 4096},
 		{audit(64, 0), 4096}, // a whole store and its reply of at most 1,000 tokens
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}}, 16384}, // a reply without a cap may be long
-		{&llm.Request{Parts: []llm.Part{conformance.Picture(t), conformance.Picture(t), conformance.Picture(t), conformance.Picture(t)}}, 32768},
+		{&llm.Request{Parts: []llm.Part{small, small, small, small}}, 32768},
 		{&llm.Request{Parts: []llm.Part{llm.Text("Which way?")}, Params: llm.Params{MaxTokens: new(10)}}, 32768},
 	} {
 		if _, err := m.Generate(t.Context(), c.req); err != nil {

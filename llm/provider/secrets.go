@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -91,7 +90,7 @@ func hideSecret(text, secret string) string {
 // formsOf returns a secret as it is and as servers may encode it, the longer of
 // two forms first where one begins the other.
 func formsOf(secret string) []string {
-	forms := []string{secret, inner(jsonString(secret)), inner(strconv.Quote(secret))}
+	forms := []string{secret, inner(string(Compact(secret))), inner(strconv.Quote(secret))}
 	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
 		forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
@@ -198,7 +197,7 @@ func hideEcho(text string, req *llm.Request) string {
 		all.WriteString(req.Parts[i].Text())
 	}
 	prompt := all.String()
-	forms := []string{prompt, jsonString(prompt), strconv.QuoteToASCII(prompt)}
+	forms := []string{prompt, string(Compact(prompt)), strconv.QuoteToASCII(prompt)}
 	echo := make([]bool, len(text))
 	for i := 0; i+echoed <= len(text); i++ {
 		for _, form := range forms {
@@ -220,15 +219,6 @@ func hideEcho(text string, req *llm.Request) string {
 		}
 	}
 	return strings.ToValidUTF8(out.String(), "")
-}
-
-// jsonString writes a string as JSON without escaping for HTML.
-func jsonString(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string can always be written
-	return strings.TrimSpace(b.String())
 }
 
 // inner takes the quotes off.

@@ -1,9 +1,9 @@
 package provider
 
 import (
-	"bytes"
-	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,94 +28,61 @@ type TokenChoice struct {
 
 // ReadTokens reads a list of one object a token, with token, logprob, bytes and
 // top_logprobs, as OpenAI and Ollama have it. Anything else is no tokens.
-func ReadTokens(raw json.RawMessage) Tokens {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
+func ReadTokens(v Value) Tokens {
+	list, _ := v.List()
 	tokens := make(Tokens, len(list))
-	for i := range list {
-		var t wireToken
-		if json.Unmarshal(list[i], &t) != nil {
+	for i, t := range list {
+		if !t.IsObject() {
 			return nil // then no later token's place is known
 		}
-		tokens[i] = Token{t.choice(), ReadLikeliest(t.Top)}
+		tokens[i] = Token{ReadChoice(t), ReadLikeliest(t.At("top_logprobs"))}
 	}
 	return tokens
 }
 
 // ReadLikeliest reads the tokens that could have stood in a place: a list of
 // objects, or an object of log-probabilities.
-func ReadLikeliest(raw json.RawMessage) []TokenChoice {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return inOrder(raw)
-	}
+func ReadLikeliest(v Value) []TokenChoice {
 	var choices []TokenChoice
-	for i := range list {
-		var t wireToken
-		if json.Unmarshal(list[i], &t) == nil {
-			choices = append(choices, t.choice())
+	list, _ := v.List()
+	for _, t := range list {
+		if t.IsObject() {
+			choices = append(choices, ReadChoice(t))
 		}
+	}
+	object, _ := v.v.(map[string]any)
+	for _, text := range slices.Sorted(maps.Keys(object)) { // so that sums come out the same each time
+		choices = append(choices, TokenChoice{text, Logprob(v.At(text))})
 	}
 	return choices
 }
 
-type wireToken struct {
-	Token   Text            `json:"token"`
-	Bytes   json.RawMessage `json:"bytes"`
-	Logprob json.RawMessage `json:"logprob"`
-	Top     json.RawMessage `json:"top_logprobs"`
-}
-
-// choice prefers the bytes: a token can end in the middle of a character, which
-// its text cannot show.
-func (t *wireToken) choice() TokenChoice {
-	c := TokenChoice{Text: string(t.Token)}
-	var p *float64
-	if json.Unmarshal(t.Logprob, &p) == nil {
-		c.Logprob = Logprob(p)
-	}
-	var numbers []int
-	if json.Unmarshal(t.Bytes, &numbers) != nil || len(numbers) == 0 {
-		return c
-	}
+// ReadChoice reads a token with its logprob. It prefers the bytes: a token can
+// end in the middle of a character, which its text cannot show.
+func ReadChoice(v Value) TokenChoice {
+	c := TokenChoice{v.At("token").Text(), Logprob(v.At("logprob"))}
+	numbers, _ := v.At("bytes").List()
 	text := make([]byte, len(numbers))
-	for i, n := range numbers {
-		if n < 0 || n > 255 {
+	for i := range numbers {
+		n := numbers[i].Count()
+		if n == nil || *n > 255 {
 			return c
 		}
-		text[i] = byte(n)
+		text[i] = byte(*n)
 	}
-	c.Text = string(text)
+	if len(text) > 0 {
+		c.Text = string(text)
+	}
 	return c
-}
-
-// inOrder reads an object of log-probabilities in the order in which it is
-// written, so that sums come out the same each time.
-func inOrder(raw json.RawMessage) []TokenChoice {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	var choices []TokenChoice
-	for dec.More() {
-		text, err := dec.Token()
-		var p *float64
-		if err != nil || dec.Decode(&p) != nil {
-			return nil
-		}
-		choices = append(choices, TokenChoice{text.(string), Logprob(p)})
-	}
-	return choices
 }
 
 // unlikely is what servers send in place of the log-probability of a token that
 // is not among the likeliest.
 const unlikely = -9999
 
-// Logprob returns a log-probability, nil for a number that is none.
-func Logprob(p *float64) *float64 {
+// Logprob reads a log-probability, nil for a number that is none.
+func Logprob(v Value) *float64 {
+	p := v.Number()
 	switch {
 	case p == nil, !(*p > unlikely), *p > 1e-3:
 		return nil
