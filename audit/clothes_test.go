@@ -3,6 +3,8 @@ package audit_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,6 +163,53 @@ func TestParseSeesThroughClothes(t *testing.T) {
 			}
 			if stranger := name == "a stranger"; stranger != (parsed.UnknownIDs == 1) || parsed.UnknownIDs > 1 {
 				t.Fatalf("%s: %d unknown ids", name, parsed.UnknownIDs)
+			}
+		}
+	})
+}
+
+// Wherever a model drafts, what it only thought or quoted is no verdict: of
+// entries that it calls valid in every answer, none is ever stale.
+func TestParseNeverReadsADraft(t *testing.T) {
+	before := []string{
+		"<think>@</think>", "<thinking>\n@\n</thinking>", "@</think>", "[THINK]@[/THINK]", "◁think▷@◁/think▷", "<|begin_of_thought|>@<|end_of_thought|>",
+		"<|channel|>analysis<|message|>@<|end|><|start|>assistant<|channel|>final<|message|>", "<|channel>thought\n@<channel|>", "analysis@assistantfinal", "<think>@<think>@</think>",
+	}
+	behind := []string{"<think>@", "<|im_end|>\n<|im_start|>user\n@", "<end_of_turn>\n@", "</s>@", "<|endoftext|>@", "<｜end▁of▁sentence｜>@", "<reflection>@</reflection>", "<|end|><|start|>user@"}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "asked")
+		asked, items := make([]string, n), make([]item, n)
+		for i := range asked {
+			asked[i] = fmt.Sprintf("mem_%03d", 9*i+1)
+			reason, _ := json.Marshal(list(opposite(items[:i])))
+			items[i] = item{asked[i], false, rapid.SampledFrom([]string{"", "ok", string(reason), "<think>", "</think>"}).Draw(t, "reason")}
+		}
+		names := slices.Sorted(maps.Keys(clothes))
+		dress := func(label string, items []item) string {
+			return clothes[rapid.SampledFrom(names).Draw(t, label)](items)
+		}
+		stale := plainReason(opposite(items))
+		text := dress("answer", items)
+		if rapid.Bool().Draw(t, "before") {
+			mark := rapid.SampledFrom(before).Draw(t, "mark before")
+			text = strings.ReplaceAll(mark, "@", list(stale)) + text
+		}
+		if rapid.Bool().Draw(t, "behind") {
+			mark := rapid.SampledFrom(behind).Draw(t, "mark behind")
+			text += strings.ReplaceAll(mark, "@", list(stale))
+		}
+		verdicts, _ := audit.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
+		for i, v := range verdicts {
+			if v.ID != asked[i] || v.Status == S {
+				t.Fatalf("%s is %s in\n%s", v.ID, v.Status, text)
+			}
+		}
+		// Nor when only the draft was written before the reply was cut.
+		cut := strings.ReplaceAll(rapid.SampledFrom([]string{"<think>@", "<|channel|>analysis<|message|>@", "<|channel>thought\nDraft: @", "[THINK]@", "<|channel|>analysis<|message|>@<|end|>"}).Draw(t, "cut"), "@", list(stale))
+		verdicts, _ = audit.Parse(asked, &llm.Reply{Text: cut[:rapid.IntRange(12, len(cut)).Draw(t, "length")], Finish: llm.FinishLength})
+		for _, v := range verdicts {
+			if v.Status != U {
+				t.Fatalf("%s is %s in\n%s", v.ID, v.Status, cut)
 			}
 		}
 	})

@@ -143,12 +143,11 @@ func (p *progress) pop(text string, end int) {
 	if !ok || len(repairs) > 0 {
 		return
 	}
-	p.each(v, &p.names, func(j *judgment) bool {
-		// A number may stand for a place in the batch; see reader.counts.
+	for _, j := range p.judgments(v, &p.names) {
+		// A number may stand for a place in the batch; see reader.places.
 		if i, _, ok := p.names.find(j.id); ok && !isNumber(j.id) && !p.given[i] {
 			p.given[i] = true
 			p.left--
 		}
-		return true
-	})
+	}
 }

@@ -11,6 +11,12 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
+// A form is the shape of the judgments that were asked for.
+type form struct {
+	verdict   role    // what stands for the verdict: isStale or score
+	threshold float64 // the score from which on an entry is stale
+}
+
 // A judgment is one answer as it was written.
 type judgment struct {
 	id     string
@@ -38,64 +44,105 @@ type field struct {
 	clash bool // there are two that differ
 }
 
-// other maps what is left of a key without case and punctuation to its role and
-// rank, for keys that are not written as asked.
-var other = map[string]struct {
-	role role
+// keys are the names of each role's key: the one asked for, and what is left of
+// others without case and punctuation, in the order of preference.
+var keys = [roles][]string{
+	memoryID:   {"memory_id", "memoryid", "id", "memid", "entryid"},
+	isStale:    {"is_stale", "isstale", "stale", "verdict", "status"},
+	score:      {"score", "score", "stalescore", "stalenessscore", "staleness", "probability"},
+	confidence: {"confidence", "confidence"},
+	reasoning:  {"reasoning", "reasoning", "reason", "explanation", "rationale"},
+}
+
+// A keyRole is what a key stands for.
+type keyRole struct {
+	role
 	rank int
-}{
-	"memoryid": {memoryID, 1}, "id": {memoryID, 2}, "memid": {memoryID, 3}, "entryid": {memoryID, 4},
-	"isstale": {isStale, 1}, "stale": {isStale, 2}, "verdict": {isStale, 3}, "status": {isStale, 4},
-	"score": {score, 1}, "stalescore": {score, 2}, "stalenessscore": {score, 3}, "staleness": {score, 4}, "probability": {score, 5},
-	"confidence": {confidence, 1},
-	"reasoning":  {reasoning, 1}, "reason": {reasoning, 2}, "explanation": {reasoning, 3}, "rationale": {reasoning, 4},
 }
 
-// A form is the shape of the judgments that were asked for.
-type form struct {
-	verdict   role    // what stands for the verdict: isStale or score
-	threshold float64 // the score from which on an entry is stale
+var (
+	askedKeys = map[string]keyRole{}
+	otherKeys = map[string]keyRole{}
+)
+
+func init() {
+	for r, names := range keys {
+		askedKeys[names[0]] = keyRole{role(r), 0}
+		for i, name := range names[1:] {
+			otherKeys[name] = keyRole{role(r), i + 1}
+		}
+	}
 }
 
-// each calls yield for every judgment in a value, in order, until it returns
-// false. A judgment is an object with an id and a verdict; lists and objects
-// around judgments are looked into. An object that has asked names for keys is
-// a judgment for each of its keys; asked may be nil.
-func (f form) each(v any, asked *names, yield func(*judgment) bool) bool {
+func roleOf(key string) (k keyRole, ok bool) {
+	if k, ok = askedKeys[key]; ok {
+		return k, true
+	}
+	k, ok = otherKeys[strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, key)]
+	return k, ok
+}
+
+func fieldsOf(o llm.Object) (fields [roles]field) {
+	for i := range o {
+		k, ok := roleOf(o[i].Key)
+		if !ok {
+			continue
+		}
+		f := &fields[k.role]
+		switch {
+		case !f.given || k.rank < f.rank:
+			*f = field{value: o[i].Value, rank: k.rank, given: true}
+		case k.rank == f.rank && !reflect.DeepEqual(f.value, o[i].Value):
+			f.clash = true
+		}
+	}
+	return fields
+}
+
+// judgments returns the judgments in a value, in order. A judgment is an object
+// with an id and a verdict; lists and objects around judgments are looked into,
+// but for what stands aside of the answer. An object that has asked names for
+// keys is a judgment for each of its keys.
+func (f form) judgments(v any, asked *names) []judgment {
+	return f.collect(nil, v, asked)
+}
+
+func (f form) collect(js []judgment, v any, asked *names) []judgment {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			if !f.each(v[i], asked, yield) {
-				return false
-			}
+			js = f.collect(js, v[i], asked)
 		}
 	case llm.Object:
-		if list, ok := v.Get("judgments"); ok && nested(list) {
-			return f.each(list, asked, yield)
+		if list, ok := v.Get("judgments"); ok && holds(list) {
+			return f.collect(js, list, asked)
 		}
 		if j, ok := f.single(v); ok {
-			return yield(&j)
+			return append(js, j)
 		}
-		byID := asked != nil && asked.anyKey(v)
+		byID := false
 		for i := range v {
-			if byID {
-				if j, ok := f.underKey(v[i], asked); ok {
-					if !yield(&j) {
-						return false
-					}
-					continue
-				}
-			}
-			if nested(v[i].Value) && !f.each(v[i].Value, asked, yield) {
-				return false
+			_, _, known := asked.find(v[i].Key)
+			byID = byID || known
+		}
+		for i := range v {
+			if j, ok := f.underKey(v[i], asked); ok && byID {
+				js = append(js, j)
+			} else if holds(v[i].Value) && !llm.Aside(v[i].Key) {
+				js = f.collect(js, v[i].Value, asked)
 			}
 		}
 	}
-	return true
+	return js
 }
 
-// nested reports whether a value can hold judgments.
-func nested(v any) bool {
+// holds reports whether a value can hold judgments.
+func holds(v any) bool {
 	switch v.(type) {
 	case []any, llm.Object:
 		return true
@@ -108,9 +155,6 @@ func nested(v any) bool {
 func (f form) single(o llm.Object) (j judgment, ok bool) {
 	j.fields = fieldsOf(o)
 	id := &j.fields[memoryID]
-	if !id.given || id.clash || !j.fields[f.verdict].given {
-		return judgment{}, false
-	}
 	switch v := id.value.(type) {
 	case string:
 		j.id = v
@@ -119,7 +163,7 @@ func (f form) single(o llm.Object) (j judgment, ok bool) {
 	default:
 		return judgment{}, false
 	}
-	return j, true
+	return j, !id.clash && j.fields[f.verdict].given
 }
 
 // underKey reads a member of an object keyed by id: {"mem_020": true} or
@@ -142,94 +186,78 @@ func (f form) underKey(m llm.Member, asked *names) (j judgment, ok bool) {
 	return j, true
 }
 
-func fieldsOf(o llm.Object) (fields [roles]field) {
-	for i := range o {
-		role, rank := roleOf(o[i].Key)
-		if role == roles {
-			continue
-		}
-		f := &fields[role]
-		switch {
-		case !f.given || rank < f.rank:
-			*f = field{value: o[i].Value, rank: rank, given: true}
-		case rank == f.rank && !reflect.DeepEqual(f.value, o[i].Value):
-			f.clash = true
-		}
-	}
-	return fields
-}
-
-// roleOf returns what a key stands for; roles when nothing.
-func roleOf(key string) (role, int) {
-	switch key {
-	case "memory_id":
-		return memoryID, 0
-	case "is_stale":
-		return isStale, 0
-	case "score":
-		return score, 0
-	case "confidence":
-		return confidence, 0
-	case "reasoning":
-		return reasoning, 0
-	}
-	letters := strings.Map(func(r rune) rune {
-		if !unicode.IsLetter(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, key)
-	if o, ok := other[letters]; ok {
-		return o.role, o.rank
-	}
-	return roles, 0
+// An answer is what the judgments on one entry amount to.
+type answer struct {
+	Verdict
+	given, conflict bool
 }
 
 // answer interprets a judgment.
 func (f form) answer(j *judgment) answer {
-	a := answer{given: true, status: record.Unanswered}
-	if j.keyed {
-		a.repairs = append(a.repairs, RepairKeyed)
+	a := answer{given: true}
+	a.Status = record.Unanswered
+	repaired := func(name string, done bool) {
+		if done {
+			a.Repairs = append(a.Repairs, name)
+		}
 	}
 	verdict := &j.fields[f.verdict]
-	if j.fields[memoryID].rank > 0 || verdict.rank > 0 {
-		a.repairs = append(a.repairs, RepairKey)
-	}
-	var mended bool
+	repaired(RepairKeyed, j.keyed)
+	repaired(RepairKey, j.fields[memoryID].rank > 0 || verdict.rank > 0)
+	var done bool
 	switch {
 	case verdict.clash:
-	case f.verdict == score:
-		a.score, mended = readUnit(verdict.value)
-		if mended {
-			a.repairs = append(a.repairs, RepairScore)
-		}
-		if a.score != nil {
-			a.status = record.Valid
-			if *a.score >= f.threshold {
-				a.status = record.Stale
-			}
-		}
+	case f.verdict == isStale:
+		a.Status, done = readStatus(verdict.value)
+		repaired(RepairBoolean, done)
 	default:
-		a.status, mended = readStatus(verdict.value)
-		if mended {
-			a.repairs = append(a.repairs, RepairBoolean)
+		a.Score, done = readUnit(verdict.value)
+		repaired(RepairScore, done)
+		if a.Score != nil {
+			a.Status = record.Valid
+			if *a.Score >= f.threshold {
+				a.Status = record.Stale
+			}
 		}
 	}
 	if c := &j.fields[confidence]; c.given && !c.clash {
-		a.confidence, mended = readUnit(c.value)
-		if mended {
-			a.repairs = append(a.repairs, RepairConfidence)
-		}
+		a.Confidence, done = readUnit(c.value)
+		repaired(RepairConfidence, done)
 	}
 	if r := &j.fields[reasoning]; !r.clash {
-		a.reason, _ = r.value.(string)
+		a.Reason, _ = r.value.(string)
 	}
 	return a
 }
 
+// add takes in a judgment: the first one counts, and any that differs from it
+// leaves the entry unanswered.
+func (a *answer) add(b answer) {
+	switch {
+	case !a.given:
+		*a = b
+	case a.Status != b.Status || !reflect.DeepEqual(a.Score, b.Score):
+		a.conflict = true
+	}
+}
+
+// statuses are the words and digits for a verdict.
+var statuses = func() map[string]string {
+	m := map[string]string{}
+	for status, words := range map[string]string{
+		record.Stale: "true,yes,stale,outdated,invalid,not valid,no longer valid,contradicted,1",
+		record.Valid: "false,no,valid,not stale,still valid,current,fresh,up to date,up-to-date,consistent,ok,0",
+	} {
+		for _, w := range strings.Split(words, ",") {
+			m[w] = status
+		}
+	}
+	return m
+}()
+
 // readStatus reads the value of is_stale. Digits must be written as such: 1.0
 // or 1e0 may be what a repair made of half a number.
-func readStatus(v any) (status string, mended bool) {
+func readStatus(v any) (status string, repaired bool) {
 	var word string
 	switch v := v.(type) {
 	case bool:
@@ -238,28 +266,25 @@ func readStatus(v any) (status string, mended bool) {
 		}
 		return record.Valid, false
 	case string:
-		word = strings.ToLower(strings.TrimSpace(v))
+		word = strings.Trim(strings.ToLower(llm.Fold(v)), ".! \t\r\n")
 	case json.Number:
 		word = string(v)
 	}
-	switch strings.Trim(word, ".! ") {
-	case "true", "yes", "stale", "outdated", "invalid", "not valid", "no longer valid", "contradicted", "1":
-		return record.Stale, true
-	case "false", "no", "valid", "not stale", "still valid", "current", "fresh", "up to date", "up-to-date", "consistent", "ok", "0":
-		return record.Valid, true
+	if status, ok := statuses[word]; ok {
+		return status, true
 	}
 	return record.Unanswered, false
 }
 
 // readUnit reads a number in [0,1], also one written as a string; nil for
 // anything else.
-func readUnit(v any) (value *float64, mended bool) {
+func readUnit(v any) (value *float64, repaired bool) {
 	var number string
 	switch v := v.(type) {
 	case json.Number:
 		number = string(v)
 	case string:
-		number, mended = strings.TrimSpace(v), true
+		number, repaired = strings.TrimSpace(v), true
 		if !json.Valid([]byte(number)) {
 			return nil, false // strconv would take 0x1p-2
 		}
@@ -268,5 +293,5 @@ func readUnit(v any) (value *float64, mended bool) {
 	if err != nil || !(c >= 0 && c <= 1) {
 		return nil, false
 	}
-	return &c, mended
+	return &c, repaired
 }

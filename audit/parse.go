@@ -65,43 +65,29 @@ func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed)
 }
 
 func (f form) readOnce(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
-	r := reader{form: f, asked: names{list: asked}}
-	value, repairs, ok := llm.Extract(reply.Text, r.covers)
-	if !ok {
-		// No answer is whole; then the last one that says anything.
-		value, repairs, ok = llm.Extract(reply.Text, r.fits)
-		if list := r.scattered(reply.Text, value); ok && list != nil {
-			value, repairs = list, append(repairs, RepairScattered)
-		}
+	r := reader{form: f, asked: &names{list: asked}}
+	js, repairs := r.find(reply.Text)
+	if reply.AnsweredInReasoning() && len(js) > 0 {
+		repairs = append([]string{llm.RepairReasoning}, repairs...)
 	}
-	if !ok {
-		// Nothing on the entries asked about; it may still be on others.
-		value, repairs, ok = llm.Extract(reply.Text, f.judges)
-	}
-	r.answers = make([]answer, len(asked))
-	if ok {
-		r.read(value)
-	}
+	answers, unknown := r.answers(js)
 
 	verdicts := make([]Verdict, len(asked))
-	parsed := record.Parsed{Repairs: repairs, UnknownIDs: r.unknown}
+	parsed := record.Parsed{Repairs: repairs, UnknownIDs: unknown}
 	answered := 0
-	for i, a := range r.answers {
+	for i, a := range answers {
 		v := Verdict{ID: asked[i], Status: record.Unanswered}
 		if a.given && !a.conflict {
-			v.Status, v.Score, v.Confidence, v.Reason = a.status, a.score, a.confidence, a.reason
-			v.Repairs = repairs
-			if len(a.repairs) > 0 {
-				v.Repairs = slices.Concat(repairs, a.repairs)
+			for _, repair := range a.Repairs {
+				if !slices.Contains(parsed.Repairs, repair) {
+					parsed.Repairs = append(slices.Clip(parsed.Repairs), repair)
+				}
 			}
+			v = a.Verdict
+			v.ID, v.Repairs = asked[i], slices.Concat(repairs, a.Repairs)
 		}
 		if v.Status != record.Unanswered {
 			answered++
-		}
-		for _, repair := range v.Repairs[min(len(repairs), len(v.Repairs)):] {
-			if !slices.Contains(parsed.Repairs, repair) {
-				parsed.Repairs = append(slices.Clip(parsed.Repairs), repair)
-			}
 		}
 		verdicts[i] = v
 	}
@@ -134,135 +120,102 @@ func outcome(reply *llm.Reply, repairs []string, answered, asked int) string {
 // A reader gathers the judgments of one reply.
 type reader struct {
 	form
-	asked   names
-	answers []answer // one for each asked entry
-	unknown int      // judgments on other entries
+	asked *names
 }
 
-// An answer is what the judgments on one entry amount to.
-type answer struct {
-	given      bool
-	conflict   bool
-	status     string
-	score      *float64
-	confidence *float64
-	reason     string
-	repairs    []string
-}
-
-// covers reports whether a value has a judgment on every asked entry. Such an
-// answer stands also when an example or a summary follows it.
-func (r *reader) covers(v any) bool {
-	r.asked.next = 0
-	left := len(r.asked.list)
-	seen := make([]bool, left)
-	r.each(v, &r.asked, func(j *judgment) bool {
-		if i, _, ok := r.asked.find(j.id); ok && !seen[i] {
-			seen[i] = true
-			left--
+// find returns the judgments of a reply's answer: the last value that has one on
+// every entry, so that it stands also when an example or a summary follows; or
+// else the last that has one on any; or the last that has any judgment.
+func (r *reader) find(text string) (js []judgment, repairs []string) {
+	for stage, enough := range []func(int) bool{
+		func(known int) bool { return known == len(r.asked.list) },
+		func(known int) bool { return known > 0 },
+		func(int) bool { return len(js) > 0 },
+	} {
+		v, repairs, ok := llm.Extract(text, func(v any) bool {
+			js = r.judgments(v, r.asked)
+			return enough(r.known(js))
+		})
+		if !ok {
+			continue
 		}
-		return left > 0
-	})
-	return left == 0
+		if stage > 0 && alone(v, js) {
+			if found := r.scattered(text); len(found) > 1 {
+				return found, append(repairs, RepairScattered)
+			}
+		}
+		return js, repairs
+	}
+	return nil, nil
+}
+
+// known counts the asked entries that judgments are on.
+func (r *reader) known(js []judgment) int {
+	seen := make(map[int]bool, len(js))
+	for i := range js {
+		if at, _, ok := r.asked.find(js[i].id); ok {
+			seen[at] = true
+		}
+	}
+	return len(seen)
+}
+
+// alone reports whether a value is one judgment, or an object around it.
+func alone(v any, js []judgment) bool {
+	_, object := v.(llm.Object)
+	return object && len(js) == 1
 }
 
 // scattered gathers the judgments of a reply that gives them one by one, as in
-// a numbered list, when the last of them is all that was found; nil when the
-// reply has any other shape.
-func (r *reader) scattered(text string, last any) []any {
-	if _, alone := last.(llm.Object); !alone || len(r.asked.list) < 2 {
-		return nil
-	}
-	var found []any
+// a numbered list; there are none when the reply has any other shape.
+func (r *reader) scattered(text string) (js []judgment) {
 	for _, v := range llm.Values(text) {
-		_, alone := v.(llm.Object)
-		switch {
-		case !r.fits(v):
-		case !alone:
+		found := r.judgments(v, r.asked)
+		if len(found) > 0 && !alone(v, found) {
 			return nil
-		default:
-			found = append(found, v)
 		}
+		js = append(js, found...)
 	}
-	if len(found) < 2 {
-		return nil
+	return js
+}
+
+// answers are what the judgments amount to for each asked entry; unknown counts
+// those on other entries.
+func (r *reader) answers(js []judgment) (answers []answer, unknown int) {
+	answers = make([]answer, len(r.asked.list))
+	places := r.places(js)
+	for i := range js {
+		at, repaired, ok := r.asked.find(js[i].id)
+		if !ok || repaired && places && isNumber(js[i].id) {
+			unknown++
+			continue
+		}
+		a := r.answer(&js[i])
+		if repaired {
+			a.Repairs = append([]string{RepairID}, a.Repairs...)
+		}
+		answers[at].add(a)
 	}
-	return found
+	return answers, unknown
 }
 
-// fits reports whether a value has a judgment on an asked entry.
-func (r *reader) fits(v any) bool {
-	found := false
-	r.each(v, &r.asked, func(j *judgment) bool {
-		_, _, found = r.asked.find(j.id)
-		return !found
-	})
-	return found
-}
-
-// judges reports whether a value has any judgment.
-func (f form) judges(v any) bool {
-	found := false
-	f.each(v, nil, func(*judgment) bool {
-		found = true
-		return false
-	})
-	return found
-}
-
-func (r *reader) read(v any) {
-	counts := r.counts(v)
-	r.asked.next = 0
-	r.each(v, &r.asked, func(j *judgment) bool {
-		i, mended, ok := r.asked.find(j.id)
-		if !ok || mended && counts && isNumber(j.id) {
-			r.unknown++
-			return true
-		}
-		a := r.form.answer(j)
-		if mended {
-			a.repairs = append([]string{RepairID}, a.repairs...)
-		}
-		r.answers[i].add(a)
-		return true
-	})
-}
-
-// counts reports whether the numbers that stand for ids are places in the
+// places reports whether the numbers that stand for ids are places in the
 // batch, 1, 2, 3, …, and not the ids without their prefix: then one of them is
 // no asked id, and the others may be another entry's. It also does when they
 // could be either: the beginning of a count that was cut off.
-func (r *reader) counts(v any) bool {
-	stray, inOrder, differ, seen := false, true, false, 0
-	r.asked.next = 0
-	r.each(v, &r.asked, func(j *judgment) bool {
-		if !isNumber(j.id) {
+func (r *reader) places(js []judgment) bool {
+	inOrder, differ, seen := true, false, 0
+	for i := range js {
+		at, repaired, ok := r.asked.find(js[i].id)
+		switch {
+		case !isNumber(js[i].id) || ok && !repaired:
+			continue
+		case !ok:
 			return true
 		}
-		i, mended, ok := r.asked.find(j.id)
-		if ok && !mended {
-			return true // it is an id
-		}
-		stray = !ok
 		seen++
-		inOrder = inOrder && bare(j.id) == strconv.Itoa(seen)
-		differ = differ || ok && i != seen-1
-		return !stray
-	})
-	return stray || inOrder && differ
-}
-
-// add takes in a judgment: the first one counts, and any that differs from it
-// leaves the entry unanswered.
-func (a *answer) add(b answer) {
-	switch {
-	case !a.given:
-		*a = b
-	case a.status != b.status || !equal(a.score, b.score):
-		a.conflict = true
+		inOrder = inOrder && bare(js[i].id) == strconv.Itoa(seen)
+		differ = differ || at != seen-1
 	}
-}
-
-func equal(a, b *float64) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
+	return inOrder && differ
 }

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,104 @@ func TestMoreReplies(t *testing.T) {
 	verdicts, _ := audit.Parse([]string{"7#1", "7#2", "71"}, &llm.Reply{Text: `{"71": true, "7#1": false}`})
 	if verdicts[0].Status != record.Valid || verdicts[1].Status != record.Unanswered || verdicts[2].Status != record.Stale {
 		t.Errorf("%+v", verdicts)
+	}
+}
+
+// Whatever a model or its server puts around an answer, the answer is read, and
+// nothing is read that was only thought, quoted or drafted.
+func TestModelsMarks(t *testing.T) {
+	asked := []string{"mem_020", "mem_021"}
+	const list = `[{"memory_id":"mem_020","is_stale":false},{"memory_id":"mem_021","is_stale":true}]`
+	const draft = `[{"memory_id":"mem_020","is_stale":true},{"memory_id":"mem_021","is_stale":true}]`
+	const full, other = `{"judgments":` + list + `}`, `{"judgments":` + draft + `}`
+	quoted := func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`) }
+	const read, nothing = "valid stale", "unanswered unanswered"
+	for _, c := range []struct{ name, reply, want string }{
+		{"channels", `<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>` + full, read},
+		{"channels with a draft", `<|channel|>analysis<|message|>` + other + `<|end|><|start|>assistant<|channel|>final<|message|>` + full + `<|return|>`, read},
+		{"channels, the first one opened by the template", other + `<|end|><|start|>assistant<|channel|>final<|message|>` + full, read},
+		{"channels, a call of a tool", `<|channel|>analysis<|message|>` + other + `<|end|><|start|>assistant<|channel|>commentary to=functions.audit <|constrain|>json<|message|>` + full + `<|call|>`, read},
+		{"channels whose tokens were dropped", `analysis` + other + `assistantfinal` + full, read},
+		{"channels, cut in the first", `<|channel|>analysis<|message|>So ` + other, nothing},
+		{"channels, ended after the first", `<|channel|>analysis<|message|>So ` + other + `<|end|>`, nothing},
+		{"Gemma's channels", "<|channel>thought\nDraft: " + other + "\n<channel|>" + full + "<turn|>", read},
+		{"Gemma's channels, cut in the first", "<|channel>thought\nDraft: " + other, nothing},
+		{"thinking, cut", "<think>\n" + other, nothing},
+		{"thinking ended by the end of the turn", "<think>" + other + "<|im_end|>\n" + other, nothing},
+		{"thinking of other names", "<seed:think>" + other + "</seed:think>" + full, read},
+		{"Cohere's thinking", "<|START_THINKING|>" + other + "<|END_THINKING|><|START_RESPONSE|>" + full + "<|END_RESPONSE|>", read},
+		{"Mistral's thinking", "[THINK]" + other + "[/THINK]" + full + "</s>", read},
+		{"Kimi's thinking", "◁think▷" + other + "◁/think▷" + full + "<|im_end|>", read},
+		{"an end of the turn", full + "<|im_end|>", read},
+		{"another turn", full + "<|im_end|>\n<|im_start|>user\nAgain!<|im_end|>\n<|im_start|>assistant\n" + other, read},
+		{"another turn of Gemma", full + "<end_of_turn>\n<start_of_turn>user\n" + other, read},
+		{"another turn of Llama", full + "<|eot_id|><|start_header_id|>user<|end_header_id|>\n" + other, read},
+		{"another turn of DeepSeek", full + "<｜end▁of▁sentence｜>" + other, read},
+		{"another turn of GLM", full + "<|user|>\n" + other, read},
+		{"a box", "<|begin_of_box|>" + full + "<|end_of_box|>", read},
+		{"a box of TeX", `\boxed{` + full + `}`, read},
+		{"a tag", "<answer>\n" + full + "\n</answer>", read},
+		{"a call of a tool", "<tool_call>\n{\"name\":\"audit\",\"arguments\":" + full + "}\n</tool_call>", read},
+		{"a call of a tool, as a string", `{"name":"audit","arguments":"` + quoted(full) + `"}`, read},
+		{"a list as a string", `{"judgments":"` + quoted(list) + `"}`, read},
+		{"objects as strings", `{"judgments":["{\"memory_id\":\"mem_020\",\"is_stale\":false}","{\"memory_id\":\"mem_021\",\"is_stale\":true}"]}`, read},
+		{"all as a string", `"` + quoted(full) + `"`, read},
+		{"strings in strings", `{"result":"` + quoted(`{"judgments":"`+quoted(list)+`"}`) + `"}`, read},
+		{"Python in a string", `{"judgments":"[{'memory_id': 'mem_020', 'is_stale': False}, {'memory_id': 'mem_021', 'is_stale': True}]"}`, read},
+		{"a schema with the answer in it", `{"type":"object","properties":` + full + `}`, read},
+		{"a schema before the answer", `{"type":"object","properties":{"judgments":{"type":"array","items":{"type":"object"}}}}` + "\n" + full, read},
+		{"a schema alone", `{"type":"object","properties":{"memory_id":{"type":"string"},"is_stale":{"type":"boolean"}}}`, nothing},
+		{"full-width punctuation", strings.NewReplacer("{", "｛", "}", "｝", "[", "［", "]", "］", ":", "：", ",", "，").Replace(full), read},
+		{"full-width quotes", strings.ReplaceAll(full, `"`, "＂"), read},
+		{"full-width words", strings.NewReplacer("false", `"ｆａｌｓｅ"`, "true", `"ＴＲＵＥ"`, "mem_020", "ｍｅｍ＿０２０").Replace(full), read},
+		{"a list that goes on", `[{"memory_id":"mem_020","is_stale":false},{"memory_id":"mem_021","is_stale":true},...]`, read},
+		{"a draft under a key", `{"draft":` + draft + `,"final":` + list + `}`, read},
+		{"only a draft", `{"thinking":` + draft + `}`, nothing},
+		{"a draft quoted in a reason", `{"reasoning":"` + quoted(other) + `"}`, nothing},
+		{"a draft quoted in a judgment", `{"judgments":[{"memory_id":"mem_020","is_stale":false,"reasoning":"` + quoted(draft) + `"}]}`, "valid unanswered"},
+	} {
+		verdicts, parsed := audit.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
+		if got := strings.Join(statuses(verdicts), " "); got != c.want {
+			t.Errorf("%s: %s (%+v), want %s, of %s", c.name, got, parsed, c.want, c.reply)
+		}
+		if (c.want == read) != (parsed.Outcome == audit.Answered) || parsed.UnknownIDs != 0 {
+			t.Errorf("%s: %+v", c.name, parsed)
+		}
+	}
+}
+
+// Would fail if an answer that a server took for reasoning were lost, or passed
+// for one that came as it should.
+func TestAnswerInReasoning(t *testing.T) {
+	const text = `{"judgments":[{"memory_id":"a","is_stale":true}]}`
+	verdicts, parsed := audit.Parse([]string{"a"}, &llm.Reply{Text: text, Reasoning: text, Finish: llm.FinishStop})
+	if v := verdicts[0]; v.Status != S || !slices.Equal(v.Repairs, []string{llm.RepairReasoning}) || !slices.Equal(parsed.Repairs, v.Repairs) {
+		t.Errorf("%+v of %+v", v, parsed)
+	}
+}
+
+// Judgments nobody asked for are counted once, in whatever shape they come.
+func TestUnknownIDs(t *testing.T) {
+	asked := []string{"mem_020", "mem_021"}
+	one := func(id string) string { return `{"memory_id":"` + id + `","is_stale":true}` }
+	for _, c := range []struct {
+		name, reply string
+		want        int
+	}{
+		{"beside a full answer", "[" + one("mem_020") + "," + one("mem_021") + "," + one("mem_022") + "," + one("mem_023") + "]", 2},
+		{"in a fence", "```json\n{\"judgments\":[" + one("mem_020") + "," + one("mem_022") + "]}\n```", 1},
+		{"in lines", one("mem_020") + "\n" + one("mem_022") + "\n" + one("mem_023"), 2},
+		{"in a numbered list", "1. " + one("mem_020") + "\n2. " + one("mem_021") + "\n3. " + one("mem_022"), 1},
+		{"in a numbered list, no other", "1. " + one("mem_022") + "\n2. " + one("mem_023"), 2},
+		{"keyed", `{"mem_020":true,"mem_022":true,"mem_023":{"is_stale":true}}`, 2},
+		{"cut off", "[" + one("mem_020") + "," + one("mem_022") + `,{"memory_id":"mem_0`, 1},
+		{"no other", "[" + one("mem_022") + "]", 1},
+		{"places", `[{"memory_id":1,"is_stale":true},{"memory_id":2,"is_stale":true}]`, 2},
+		{"in a string", `{"judgments":"[` + strings.ReplaceAll(one("mem_020")+","+one("mem_022"), `"`, `\"`) + `]"}`, 1},
+	} {
+		if _, parsed := audit.Parse(asked, &llm.Reply{Text: c.reply}); parsed.UnknownIDs != c.want {
+			t.Errorf("%s: %d, want %d, of %s", c.name, parsed.UnknownIDs, c.want, c.reply)
+		}
 	}
 }
 
