@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	xfont "golang.org/x/image/font"
 	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -16,16 +15,17 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// A merger draws shapes of one style that follow each other as one path, which
-// makes a drawing of many bars and whiskers half as large. Where its canvas is
+// A merger draws shapes of one colour and lines of one style that follow each
+// other as one path each, which makes a drawing of many bars and whiskers half as
+// large: bars with their outlines are one shape and one line. Where its canvas is
 // turned, which it is for text only, it has drawn what it holds.
 type merger struct {
 	vg.Canvas
-	pen, drawn pen // of what comes next; of path
-	path       vg.Path
+	pen           pen // of what comes next
+	filled, drawn pen // of what is held
+	shapes, lines vg.Path
 }
 
-// A pen without a width fills.
 type pen struct {
 	color  color.Color
 	width  vg.Length
@@ -36,35 +36,37 @@ func (m *merger) SetColor(c color.Color)                 { m.pen.color = c }
 func (m *merger) SetLineWidth(w vg.Length)               { m.pen.width = w }
 func (m *merger) SetLineDash(d []vg.Length, _ vg.Length) { m.pen.dashes = d }
 
-func (m *merger) Fill(p vg.Path) { m.add(p, pen{color: m.pen.color}) }
+func (m *merger) Fill(p vg.Path) {
+	if m.shapes == nil || m.filled.color != m.pen.color {
+		m.flush() // it covers what is below
+	}
+	m.shapes, m.filled = append(m.shapes, p...), m.pen
+}
 
 func (m *merger) Stroke(p vg.Path) {
-	if m.pen.width > 0 {
-		m.add(p, m.pen)
+	if d := m.drawn; d.color != m.pen.color || d.width != m.pen.width || !slices.Equal(d.dashes, m.pen.dashes) {
+		if m.lines != nil {
+			m.flush()
+		}
+	}
+	if m.pen.width > 0 && !(len(p) == 2 && p[0].Pos == p[1].Pos) {
+		m.lines, m.drawn = append(m.lines, p...), m.pen
 	}
 }
 
-func (m *merger) add(p vg.Path, with pen) {
-	if d := m.drawn; with.color != d.color || with.width != d.width || !slices.Equal(with.dashes, d.dashes) {
-		m.flush()
-	}
-	m.path, m.drawn = append(m.path, p...), with
-}
-
-// flush draws what has been gathered.
+// flush draws what is held: lines lie over the shapes that they came with.
 func (m *merger) flush() {
-	if len(m.path) == 0 {
-		return
+	if m.shapes != nil {
+		m.Canvas.SetColor(m.filled.color)
+		m.Canvas.Fill(m.shapes)
 	}
-	m.Canvas.SetColor(m.drawn.color)
-	if m.drawn.width > 0 {
+	if m.lines != nil {
+		m.Canvas.SetColor(m.drawn.color)
 		m.Canvas.SetLineWidth(m.drawn.width)
 		m.Canvas.SetLineDash(m.drawn.dashes, 0)
-		m.Canvas.Stroke(m.path)
-	} else {
-		m.Canvas.Fill(m.path)
+		m.Canvas.Stroke(m.lines)
 	}
-	m.path = nil
+	m.shapes, m.lines = nil, nil
 }
 
 func (m *merger) Push() {
@@ -83,14 +85,8 @@ func (m *merger) FillString(f font.Face, at vg.Point, text string) {
 // letter that the code page does not have becomes a question mark.
 type latin struct{ *vgpdf.Canvas }
 
-// FillString implements vg.Canvas. The library's PDF files a bold font under
-// its plain name and then looks for it under the bold one; as a family of its
-// own it is found.
+// FillString implements vg.Canvas.
 func (l latin) FillString(f font.Face, at vg.Point, text string) {
-	if f.Font.Weight == xfont.WeightBold {
-		f.Font.Weight = xfont.WeightNormal
-		f.Font.Typeface += "Bold"
-	}
 	var b []byte
 	for _, r := range strings.ReplaceAll(text, "−", "–") {
 		c, ok := charmap.Windows1252.EncodeRune(r)
@@ -109,8 +105,10 @@ type letters struct{ text.Plain }
 
 var sans = letters{text.Plain{Fonts: font.DefaultCache}}
 
-func lettering(size vg.Length, weight xfont.Weight, c color.Color) text.Style {
-	return text.Style{Color: c, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size, Weight: weight}, Handler: sans}
+// lettering is of one font: the library's PDF holds the shapes of one only, and
+// would show a bold one's in all of the text.
+func lettering(size vg.Length, c color.Color) text.Style {
+	return text.Style{Color: c, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}, Handler: sans}
 }
 
 // Draw implements text.Handler.

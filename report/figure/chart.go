@@ -101,7 +101,7 @@ func (p *page) rows(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int)
 			pl.Add(straight(line(p.theme.Faint, 0.4), panel.X.Min, bottom, panel.X.Max, bottom))
 		}
 		if c.Group != "" && (i == 0 || c.Group != panel.Categories[i-1].Group) {
-			addText(&headings, panel.X.Min, bottom-groupRoom/2, short(p.strong, c.Group, mostName))
+			addText(&headings, panel.X.Min, bottom-groupRoom/2, short(p.small, c.Group, mostName))
 			bottom -= groupRoom
 		}
 		names[i].Value = bottom - row/2
@@ -120,7 +120,7 @@ func (p *page) rows(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int)
 	pl.Y.Tick.Label.Font, pl.Y.Tick.Marker = p.label.Font, names[:0]
 	if !named {
 		pl.Y.Tick.Marker = names
-		pl.Add(unpadded{p.texts(p.strong, headings, 3)})
+		pl.Add(unpadded{p.texts(p.small, headings, 3)})
 	}
 }
 
@@ -151,10 +151,13 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 	var across, upright, bounds spans
 	var over []plot.Plotter
 	var labels, missing plotter.XYLabels
-	radius := radiusOf(panel)
+	largest := 6.0 // radius of a disc
+	if rows {
+		largest = barHeight / 2
+	}
+	unit := min(2, largest/math.Sqrt(mostUnits(panel)))
 	for i, s := range panel.Series {
-		bars := p.bars(s.Key)
-		var dots, zeros plotter.XYs
+		var dots plotter.XYs
 		var radii []vg.Length
 		for j := range s.Points {
 			pt := &s.Points[j]
@@ -162,21 +165,24 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 				continue
 			}
 			y := place(i, pt)
-			bounds.add(pt.XBounds, y-barHeight/2-boundsRoom/2)
+			bounds.add(pt.XBounds, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y - barHeight/2 - boundsRoom/2} })
 			labelAt := panel.X.Max
 			if pt.X == nil {
 				addText(&missing, panel.X.Min, y, noValue(pt))
 			} else {
 				x := inside(*pt.X, panel.X.Min, panel.X.Max)
-				across.add(pt.XRange, y)
-				upright.add(pt.YRange, x)
-				switch {
-				case !rows || s.Mark != analysis.Bars:
-					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, radius(s.Mark, pt.N))
-				case math.Abs(x) < 0.004*(panel.X.Max-panel.X.Min):
-					zeros = append(zeros, plotter.XY{X: inside(0, panel.X.Min, panel.X.Max), Y: y})
-				default:
-					bars.charts = append(bars.charts, &plotter.BarChart{Values: plotter.Values{x}, XMin: y, Width: barHeight, Color: bars.fill, Horizontal: true})
+				across.add(pt.XRange, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y} })
+				upright.add(pt.YRange, func(y float64) plotter.XY { return plotter.XY{X: x, Y: y} })
+				if rows && s.Mark == analysis.Bars {
+					b := p.bar(s.Key, x)
+					b.XMin = y
+					pl.Add(b)
+				} else {
+					radius := 2.8
+					if s.Mark == analysis.Discs { // their area is their number of units
+						radius = max(0.8, unit*math.Sqrt(float64(pt.N)))
+					}
+					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, vg.Length(radius))
 				}
 				if !rows {
 					labelAt = x
@@ -184,19 +190,15 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 			}
 			addText(&labels, labelAt, y, short(p.small, pt.Label, mostLabel))
 		}
-		pl.Add(bars)
-		over = append(over, unpadded{&plotter.Scatter{XYs: zeros, GlyphStyle: draw.GlyphStyle{Color: bars.fill, Shape: sliver{}}}})
-		over = append(over, points(p.marked(p.styles[s.Key].Mark, bars.fill), dots, radii)...)
+		over = append(over, unpadded{p.points(p.styles[s.Key].Mark, p.color(s.Key), dots, radii)})
 	}
 	if rows { // the line that bars begin at lies over them
 		zero := inside(0, panel.X.Min, panel.X.Max)
 		pl.Add(straight(line(p.theme.Ink, 0.7), zero, pl.Y.Min, zero, 0))
 	}
 	// Whiskers are cased, so that they show on dark bars and over hatching.
-	for _, style := range []draw.LineStyle{line(p.theme.Ground, 2.4), line(p.theme.Ink, 0.9)} {
-		pl.Add(unpadded{across.lying(style)}, unpadded{upright.standing(style)})
-	}
-	pl.Add(unpadded{bounds.lying(p.boundsLine())})
+	casing, ink := line(p.theme.Ground, 2.4), line(p.theme.Ink, 0.9)
+	pl.Add(across.lying(casing, 0), upright.standing(casing, 0), across.lying(ink, 4), upright.standing(ink, 4), bounds.lying(p.boundsLine(), 3))
 	pl.Add(over...)
 	pl.Add(p.texts(p.small, labels, 4), unpadded{p.texts(p.dim, missing, 3)})
 }
@@ -209,63 +211,41 @@ func noValue(pt *analysis.Point) string {
 	return "– undefined"
 }
 
-// radiusOf tells the radius of a panel's points: the area of discs is their
-// number of units.
-func radiusOf(panel *analysis.Panel) func(analysis.Mark, int) vg.Length {
-	largest, most := 1, 6.0
-	if len(panel.Categories) > 0 {
-		most = barHeight / 2
-	}
+// mostUnits is the greatest number of units of a panel's discs.
+func mostUnits(panel *analysis.Panel) float64 {
+	most := 1
 	for _, s := range panel.Series {
 		for _, pt := range s.Points {
-			if s.Mark != analysis.Discs {
-				break
+			if s.Mark == analysis.Discs {
+				most = max(most, pt.N)
 			}
-			largest = max(largest, pt.N)
 		}
 	}
-	return func(m analysis.Mark, n int) vg.Length {
-		if m != analysis.Discs {
-			return 2.8
-		}
-		return vg.Length(max(0.8, min(2, most/math.Sqrt(float64(largest)))*math.Sqrt(float64(n))))
-	}
-}
-
-func (p *page) bars(key string) *bars {
-	return &bars{fill: p.color(key), ink: p.theme.Ink, hatch: p.styles[key].Hatch}
+	return float64(most)
 }
 
 func (p *page) boundsLine() draw.LineStyle { return line(p.theme.Dim, 1, 2, 1) }
 
-// spans are intervals, as errors to both sides of their middles: the value that
-// an interval belongs to may lie outside it.
+// spans are intervals along one axis, at their middles: the value that an
+// interval belongs to may lie outside it.
 type spans struct {
-	middles, at []float64
-	errors      plotter.XErrors
+	plotter.XYs
+	errors plotter.XErrors
 }
 
-func (s *spans) add(span *analysis.Span, at float64) {
+func (s *spans) add(span *analysis.Span, at func(middle float64) plotter.XY) {
 	if span != nil {
 		half := (span.High - span.Low) / 2
-		s.middles, s.at = append(s.middles, span.Low+half), append(s.at, at)
-		s.errors = append(s.errors, struct{ Low, High float64 }{half, half})
+		s.XYs, s.errors = append(s.XYs, at(span.Low+half)), append(s.errors, struct{ Low, High float64 }{half, half})
 	}
 }
 
-func (s *spans) lying(style draw.LineStyle) *plotter.XErrorBars {
-	return &plotter.XErrorBars{XYs: pairs(s.middles, s.at), XErrors: s.errors, LineStyle: style, CapWidth: 4}
+func (s *spans) lying(style draw.LineStyle, caps vg.Length) plot.Plotter {
+	return unpadded{&plotter.XErrorBars{XYs: s.XYs, XErrors: s.errors, LineStyle: style, CapWidth: caps}}
 }
 
-func (s *spans) standing(style draw.LineStyle) *plotter.YErrorBars {
-	return &plotter.YErrorBars{XYs: pairs(s.at, s.middles), YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: 4}
-}
-
-func pairs(xs, ys []float64) (out plotter.XYs) {
-	for i := range xs {
-		out = append(out, plotter.XY{X: xs[i], Y: ys[i]})
-	}
-	return out
+func (s *spans) standing(style draw.LineStyle, caps vg.Length) plot.Plotter {
+	return unpadded{&plotter.YErrorBars{XYs: s.XYs, YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: caps}}
 }
 
 // inside moves a value that rounding has put beyond an axis to its end.

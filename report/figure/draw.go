@@ -90,7 +90,7 @@ func writeSVG(w io.Writer, f *analysis.Figure, p *page) error {
 	return err
 }
 
-var inherited = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;font-style:normal;", "", "font-style:normal;", "")
+var inherited = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;font-style:normal;", "")
 
 // writePDF turns the panics of the library, which makes its fonts from files in
 // the folder for temporary files, into errors. It logs them too, so that the
@@ -148,8 +148,12 @@ func check(f *analysis.Figure) error {
 
 func checkChart(p *analysis.Panel) error {
 	rows := len(p.Categories)
-	for _, a := range []analysis.Axis{p.X, p.Y} {
-		if (rows == 0 || a == p.X) && !(finite(a.Min) && finite(a.Max) && a.Min < a.Max) {
+	axes := []analysis.Axis{p.X, p.Y}
+	if rows > 0 {
+		axes = axes[:1]
+	}
+	for _, a := range axes {
+		if !finite(a.Min) || !finite(a.Max) || a.Min >= a.Max {
 			return fmt.Errorf("axis %q goes from %v to %v", a.Label, a.Min, a.Max)
 		}
 	}

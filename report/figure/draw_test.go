@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
@@ -350,11 +349,7 @@ func TestTextsHaveRoom(t *testing.T) {
 		var boxes []box
 		for _, n := range notes {
 			size := numberOf(t, regexp.MustCompile(`font-size:([\d.]+)px`).FindStringSubmatch(n.style)[1])
-			weight := xfont.WeightNormal
-			if strings.Contains(n.style, "bold") {
-				weight = xfont.WeightBold
-			}
-			width := lettering(vg.Length(size), weight, nil).Width(n.text).Points()
+			width := lettering(vg.Length(size), nil).Width(n.text).Points()
 			b := box{n.x, height - n.y - 0.72*size, n.x + width, height - n.y}
 			if n.turned {
 				b = box{} // the label of an axis that runs upwards
@@ -609,7 +604,7 @@ func TestWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-zA-Z0-9/ _\-]{0,60}`).Draw(t, "text")
 		width := vg.Length(rapid.Float64Range(12, 200).Draw(t, "width"))
-		label := lettering(8, xfont.WeightNormal, nil)
+		label := lettering(8, nil)
 		lines := wrap(label, text, width)
 		for _, line := range strings.Split(lines, "\n") {
 			if label.Width(line) > width {

@@ -4,7 +4,6 @@ import (
 	"image/color"
 	"slices"
 
-	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -26,9 +25,12 @@ var (
 		kind  byte
 		color color.Color
 	}{{'H', color.NRGBA{0x38, 0x38, 0x38, 255}}, {'S', color.NRGBA{0xA9, 0xD3, 0xB8, 255}}, {'G', color.NRGBA{0xEE, 0xD2, 0x8A, 255}}}
-	thaw   = color.NRGBA{0xE6, 0x9F, 0x00, 255}
-	freeze = color.NRGBA{0x00, 0x72, 0xB2, 255}
 )
+
+// staleLines underline cells whose entry is stale: by thaw, by freeze.
+func staleLines(side vg.Length) [2]draw.LineStyle {
+	return [2]draw.LineStyle{line(color.NRGBA{0xE6, 0x9F, 0x00, 255}, 0.2*side), line(color.NRGBA{0x00, 0x72, 0xB2, 255}, 0.2*side, 0.16*side.Points(), 0.1*side.Points())}
+}
 
 // ends are the marks of how routes end.
 var ends = map[string]string{record.Death: "cross", record.Success: "disc", record.Timeout: "square"}
@@ -50,8 +52,7 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 		for _, style := range p.routeLines(r.Key, side) {
 			pl.Add(&plotter.Line{XYs: at, LineStyle: style})
 		}
-		end := p.marked(ends[r.Outcome], p.color(r.Key))
-		pl.Add(points(end, at[len(at)-1:], []vg.Length{inside(0.24*side, 2.2, 5)})...)
+		pl.Add(unpadded{p.points(ends[r.Outcome], p.color(r.Key), at[len(at)-1:], []vg.Length{inside(0.24*side, 2.2, 5)})})
 	}
 	pl.X.Min, pl.X.Max = 0, float64(width/side)
 	pl.Y.Min, pl.Y.Max = -float64(height/side), 0
@@ -122,18 +123,15 @@ func (l *lake) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	c.SetLineStyle(line(color.White, min(0.5, 0.08*l.side))) // finer where cells are small, or the lake would be white
 	c.Stroke(between)
-	for _, stale := range []struct {
-		cells []record.Pos
-		style draw.LineStyle
-	}{{l.Thaw, line(thaw, 0.2*l.side)}, {l.Freeze, line(freeze, 0.2*l.side, 0.16*l.side.Points(), 0.1*l.side.Points())}} {
+	for i, cells := range [][]record.Pos{l.Thaw, l.Freeze} {
 		var path vg.Path
-		for _, cell := range stale.cells {
+		for _, cell := range cells {
 			stroke(&path, float64(cell[0])+0.82, float64(cell[1])+0.1, float64(cell[1])+0.9)
 		}
-		c.SetLineStyle(stale.style)
+		c.SetLineStyle(staleLines(l.side)[i])
 		c.Stroke(path)
 	}
-	letter := lettering(min(8, 0.42*l.side), xfont.WeightBold, cellInk)
+	letter := lettering(min(9, 0.42*l.side), cellInk)
 	for r, row := range l.Rows {
 		for col := range cols {
 			if kind := row[col : col+1]; l.side >= 7 && (kind == "S" || kind == "G") {
@@ -141,14 +139,6 @@ func (l *lake) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 		}
 	}
-}
-
-// Thumbnail implements plot.Thumbnailer, for a lake of one cell.
-func (l *lake) Thumbnail(c *draw.Canvas) {
-	one := plot.New()
-	one.X.Min, one.X.Max, one.Y.Min, one.Y.Max = 0, 1, -1, 0
-	half := vg.Point{X: l.side / 2, Y: l.side / 2}
-	l.Plot(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: c.Center().Sub(half), Max: c.Center().Add(half)}}, one)
 }
 
 // addLakeLegend adds what drawings of lakes need: routes, how they end, stale
@@ -167,27 +157,13 @@ func (p *page) addLakeLegend(add func(key, name string, marks ...plot.Thumbnaile
 	}
 	for _, o := range record.Outcomes {
 		if slices.ContainsFunc(all.Routes, func(r analysis.Route) bool { return r.Outcome == o.Name }) {
-			add("end "+o.Name, record.Outcomes.Legend(o.Name), thumbnails(p.marked(ends[o.Name], p.theme.Dim))...)
+			add("end "+o.Name, record.Outcomes.Legend(o.Name), p.points(ends[o.Name], p.theme.Dim, nil, nil))
 		}
 	}
 	if len(all.Thaw) > 0 {
-		add("stale thaw", "stale: thaw (SAFE, now a hole)", &lake{&analysis.Scene{Rows: []string{"H"}, Thaw: []record.Pos{{}}}, 10})
+		add("stale thaw", "stale: thaw (SAFE, now a hole)", &plotter.Line{LineStyle: staleLines(16)[0]})
 	}
 	if len(all.Freeze) > 0 {
-		add("stale freeze", "stale: freeze (DANGER, now safe)", &lake{&analysis.Scene{Rows: []string{"F"}, Freeze: []record.Pos{{}}}, 10})
+		add("stale freeze", "stale: freeze (DANGER, now safe)", &plotter.Line{LineStyle: staleLines(16)[1]})
 	}
-}
-
-func thumbnails(glyphs [2]draw.GlyphStyle) (both []plot.Thumbnailer) {
-	for _, g := range glyphs {
-		both = append(both, &plotter.Scatter{GlyphStyle: g})
-	}
-	return both
-}
-
-func routesOf(s *analysis.Scene) []analysis.Route {
-	if s == nil {
-		return nil
-	}
-	return s.Routes
 }

@@ -51,20 +51,23 @@ var others = map[string]record.Style{
 
 const black = "#000000"
 
-// numbered are the looks of a figure's own series, and of strategies of one's own.
+// numbered are the looks of a figure's own series. From the firstFree on they
+// have colours and patterns that no strategy of the vocabulary has.
 var numbered = []record.Style{
 	{Color: "#0072B2", Mark: "disc"},
-	{Color: "#E69F00", Hatch: "rising", Mark: "triangle", Dashes: []float64{5, 2.5}},
+	{Color: "#D55E00", Hatch: "rising", Mark: "triangle", Dashes: []float64{5, 2.5}},
 	{Color: "#009E73", Hatch: "crossed", Mark: "diamond", Dashes: []float64{7, 2, 1.5, 2}},
-	{Color: "#D55E00", Hatch: "falling", Mark: "square", Dashes: []float64{2.5, 2}},
-	{Color: "#56B4E9", Hatch: "upright", Mark: "inverted", Dashes: []float64{1, 2}},
-	{Color: black, Mark: "plus", Dashes: []float64{9, 3}},
-	{Color: "#CC79A7", Hatch: "rising", Mark: "cross", Dashes: []float64{3, 1.5, 1, 1.5}},
-	{Color: "#F0E442", Hatch: "falling", Mark: "star", Dashes: []float64{1, 1}},
+	{Color: "#F0E442", Hatch: "falling", Mark: "inverted", Dashes: []float64{2.5, 2}},
+	{Color: "#CC79A7", Hatch: "upright", Mark: "square", Dashes: []float64{3, 1.5, 1, 1.5}},
+	{Color: "#E69F00", Hatch: "falling", Mark: "cross", Dashes: []float64{9, 3}},
+	{Color: "#56B4E9", Hatch: "upright", Mark: "star", Dashes: []float64{1, 1}},
+	{Color: black, Mark: "plus", Dashes: []float64{4, 1, 1, 1}},
 }
 
+const firstFree = 5
+
 // numberedStyle returns the n-th look, from 0. Each round through the list has
-// other hatches and marks for its colours.
+// other patterns for its colours.
 func numberedStyle(n int) record.Style {
 	s := numbered[(n+3*(n/len(numbered)))%len(numbered)]
 	s.Color = numbered[n%len(numbered)].Color
@@ -72,43 +75,30 @@ func numberedStyle(n int) record.Style {
 }
 
 // stylesOf returns how the series and routes of a figure look, by key. A key
-// that nobody knows, such as that of a strategy of one's own, takes the first
-// colour and the first pattern of numbered that no other key of the figure has.
+// that nobody knows, such as that of a strategy of one's own, has the look of its
+// place among such keys.
 func stylesOf(f *analysis.Figure) map[string]record.Style {
-	styles, taken := make(map[string]record.Style), make(map[string]bool)
-	pattern := func(s record.Style) string { return fmt.Sprint(s.Hatch, s.Mark, s.Dashes) }
-	set := func(key string, s record.Style) {
-		styles[key], taken[s.Color], taken[pattern(s)] = s, true, true
-	}
-	var unknown []string
+	styles := make(map[string]record.Style)
+	unknown := firstFree
 	add := func(key string, own record.Style) {
 		if _, seen := styles[key]; seen {
 			return
 		}
-		set(key, knownStyle(key, own))
+		styles[key] = knownStyle(key, own)
 		if styles[key].Color == "" {
-			unknown = append(unknown, key)
+			styles[key] = numberedStyle(unknown)
+			unknown++
 		}
 	}
 	for _, p := range f.Panels {
 		for _, s := range p.Series {
 			add(s.Key, s.Style)
 		}
-		for _, r := range routesOf(p.Scene) {
-			add(r.Key, r.Style)
-		}
-	}
-	for i, key := range unknown {
-		s := numberedStyle(len(numbered) + i)
-		for _, n := range slices.Backward(numbered) {
-			if !taken[n.Color] {
-				s.Color = n.Color
-			}
-			if !taken[pattern(n)] {
-				s.Hatch, s.Mark, s.Dashes = n.Hatch, n.Mark, n.Dashes
+		if p.Scene != nil {
+			for _, r := range p.Scene.Routes {
+				add(r.Key, r.Style)
 			}
 		}
-		set(key, s)
 	}
 	return styles
 }
@@ -159,112 +149,91 @@ var corners = map[string][][2]vg.Length{
 	"star":     {{0, 1.3}, {-0.35, 0.45}, {-1.2, 0.4}, {-0.55, -0.2}, {-0.75, -1.1}, {0, -0.6}, {0.75, -1.1}, {0.55, -0.2}, {1.2, 0.4}, {0.35, 0.45}},
 }
 
-// A glyph is a mark or its rim.
+// A glyph is a mark with a rim.
 type glyph struct {
 	mark string
-	rim  bool
+	rim  color.Color
 }
 
 // DrawGlyph implements draw.GlyphDrawer.
 func (g glyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	var path vg.Path
+	path.Move(at.Add(vg.Point{X: sty.Radius}))
+	path.Arc(at, sty.Radius, 0, 2*math.Pi)
 	for i, corner := range corners[g.mark] {
 		if to := at.Add(vg.Point{X: corner[0] * sty.Radius, Y: corner[1] * sty.Radius}); i == 0 {
+			path = nil
 			path.Move(to)
 		} else {
 			path.Line(to)
 		}
 	}
-	if path == nil {
-		path.Move(at.Add(vg.Point{X: sty.Radius}))
-		path.Arc(at, sty.Radius, 0, 2*math.Pi)
-	}
 	path.Close()
-	if g.rim {
-		c.SetLineStyle(line(sty.Color, 0.6))
-		c.Stroke(path)
-	} else {
-		c.Fill(path)
-	}
-}
-
-// marked returns a mark and its rim.
-func (p *page) marked(mark string, fill color.Color) [2]draw.GlyphStyle {
-	return [2]draw.GlyphStyle{{Color: fill, Radius: 2.8, Shape: glyph{mark, false}}, {Color: p.theme.Ink, Radius: 2.8, Shape: glyph{mark, true}}}
+	c.SetColor(sty.Color)
+	c.Fill(path)
+	c.SetLineStyle(line(g.rim, 0.6))
+	c.Stroke(path)
 }
 
 // points plots marks of their own sizes.
-func points(glyphs [2]draw.GlyphStyle, at plotter.XYs, radii []vg.Length) []plot.Plotter {
-	var both []plot.Plotter
-	for _, g := range glyphs {
-		both = append(both, unpadded{&plotter.Scatter{XYs: at, GlyphStyleFunc: func(i int) draw.GlyphStyle {
-			g.Radius = radii[i]
-			return g
-		}}})
-	}
-	return both
+func (p *page) points(mark string, fill color.Color, at plotter.XYs, radii []vg.Length) *plotter.Scatter {
+	style := draw.GlyphStyle{Color: fill, Radius: 2.8, Shape: glyph{mark, p.theme.Ink}}
+	return &plotter.Scatter{XYs: at, GlyphStyle: style, GlyphStyleFunc: func(i int) draw.GlyphStyle {
+		style.Radius = radii[i]
+		return style
+	}}
 }
 
 // unpadded is what a chart needs no more room for, so that charts beside each
 // other are equally large.
 type unpadded struct{ plot.Plotter }
 
-// bars are the library's bars of a series, with the outline and the hatching of
-// all of them as one path.
-type bars struct {
-	charts    []*plotter.BarChart
-	fill, ink color.Color
-	hatch     string
+// A bar is the library's with a hatching.
+type bar struct {
+	*plotter.BarChart
+	hatch string
 }
 
-// Plot implements plot.Plotter.
-func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	var path vg.Path
-	for _, chart := range b.charts {
-		chart.Plot(c, p)
-		ends := []vg.Length{inside(x(0), c.Min.X, c.Max.X), inside(x(chart.Values[0]), c.Min.X, c.Max.X)}
-		path = append(path, b.lines(vg.Rectangle{
-			Min: vg.Point{X: slices.Min(ends), Y: y(chart.XMin) - chart.Width/2},
-			Max: vg.Point{X: slices.Max(ends), Y: y(chart.XMin) + chart.Width/2},
-		})...)
-	}
-	c.SetLineStyle(line(b.ink, 0.45))
-	c.Stroke(path)
+func (p *page) bar(key string, values ...float64) *bar {
+	return &bar{&plotter.BarChart{Values: values, Width: barHeight, Color: p.color(key), LineStyle: line(p.theme.Ink, 0.45), Horizontal: true}, p.styles[key].Hatch}
 }
+
+// Plot implements plot.Plotter. A bar of 0 is a line on the positive side of the
+// axis: left of it, it would read as a negative value.
+func (b *bar) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	r := c.Rectangle
+	ends := []vg.Length{inside(x(0), r.Min.X, r.Max.X), inside(x(b.Values[0]), r.Min.X, r.Max.X)}
+	r.Min = vg.Point{X: slices.Min(ends), Y: y(b.XMin) - b.Width/2}
+	r.Max = vg.Point{X: slices.Max(ends), Y: y(b.XMin) + b.Width/2}
+	if r.Size().X < sliver {
+		r.Min.X, r.Max.X = ends[0], ends[0]+sliver
+		c.SetColor(b.Color)
+		c.Fill(r.Path())
+		return
+	}
+	b.BarChart.Plot(c, p)
+	b.drawHatch(c, r)
+}
+
+// sliver is how wide a bar of 0 is drawn.
+const sliver = 1.5
 
 // Thumbnail implements plot.Thumbnailer.
-func (b *bars) Thumbnail(c *draw.Canvas) {
-	(&plotter.BarChart{Color: b.fill}).Thumbnail(c)
-	c.SetLineStyle(line(b.ink, 0.45))
-	c.Stroke(b.lines(c.Rectangle))
+func (b *bar) Thumbnail(c *draw.Canvas) {
+	b.BarChart.Thumbnail(c)
+	b.drawHatch(*c, c.Rectangle)
 }
 
 // hatches are how far the lines of a hatching lean, in bar heights.
 var hatches = map[string][]vg.Length{"rising": {1}, "falling": {-1}, "crossed": {1, -1}, "upright": {0}}
 
-// lines are the outline of a bar and its hatching.
-func (b *bars) lines(r vg.Rectangle) vg.Path {
-	const gap = 4
-	path := r.Path()
-	bar := draw.Canvas{Rectangle: r}
+func (b *bar) drawHatch(c draw.Canvas, r vg.Rectangle) {
+	c.Rectangle = r
 	height := r.Size().Y
 	for _, lean := range hatches[b.hatch] {
-		for x := r.Min.X - height + gap; x < r.Max.X+height; x += gap {
-			for _, l := range bar.ClipLinesX([]vg.Point{{X: x, Y: r.Min.Y}, {X: x + lean*height, Y: r.Max.Y}}) {
-				path.Move(l[0])
-				path.Line(l[1])
-			}
+		for x := r.Min.X - height; x < r.Max.X+height; x += height / 2 {
+			c.StrokeLines(b.LineStyle, c.ClipLinesX([]vg.Point{{X: x, Y: r.Min.Y}, {X: x + lean*height, Y: r.Max.Y}})...)
 		}
 	}
-	return path
-}
-
-// sliver is how a bar of 0 shows: along the axis, on its positive side. Left of
-// it, it would read as a negative value.
-type sliver struct{}
-
-// DrawGlyph implements draw.GlyphDrawer.
-func (sliver) DrawGlyph(c *draw.Canvas, _ draw.GlyphStyle, at vg.Point) {
-	c.Fill(vg.Rectangle{Min: at.Sub(vg.Point{Y: barHeight / 2}), Max: at.Add(vg.Point{X: 1.5, Y: barHeight / 2})}.Path())
 }

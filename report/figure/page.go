@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -31,26 +30,21 @@ const (
 // A page is a figure measured out.
 type page struct {
 	*analysis.Figure
-	theme                            Theme
-	styles                           map[string]record.Style
-	title, label, small, strong, dim text.Style
-	bounds                           bool // some value has bounds
-	legend                           []entry
-	legendHeight                     vg.Length
-	blocks                           []*block
-	feet                             []foot
-	height                           vg.Length
+	theme                    Theme
+	styles                   map[string]record.Style
+	title, label, small, dim text.Style
+	bounds                   bool // some value has bounds
+	legend                   []entry
+	legendHeight             vg.Length
+	blocks                   []*block
+	warning, feet            string // below the panels, broken into lines
+	height                   vg.Length
 }
 
 // An entry is one mark of the legend with its text, and its place.
 type entry struct {
 	plot.Legend
 	left, down vg.Length
-}
-
-type foot struct {
-	style text.Style
-	text  string
 }
 
 // A block is rows of panels that are equally wide and high.
@@ -69,11 +63,7 @@ const controlsFoot = "Built-in controls, not models of language or vision."
 func arrange(f *analysis.Figure, theme Theme) *page {
 	p := &page{
 		Figure: f, theme: theme, styles: stylesOf(f),
-		title:  lettering(8.5, xfont.WeightBold, theme.Ink),
-		label:  lettering(8, xfont.WeightNormal, theme.Ink),
-		small:  lettering(7, xfont.WeightNormal, theme.Ink),
-		strong: lettering(7, xfont.WeightBold, theme.Dim),
-		dim:    lettering(7, xfont.WeightNormal, theme.Dim),
+		title: lettering(9.5, theme.Ink), label: lettering(8, theme.Ink), small: lettering(7, theme.Ink), dim: lettering(7, theme.Dim),
 	}
 	for _, panel := range f.Panels {
 		for _, s := range panel.Series {
@@ -97,21 +87,18 @@ func arrange(f *analysis.Figure, theme Theme) *page {
 		p.height += b.height + betweenY
 		first = last
 	}
-	p.addFoot(p.strong, f.Incomplete)
+	p.warning = wrap(p.small, f.Incomplete, inner)
 	if f.Controls {
-		p.addFoot(p.strong, controlsFoot)
+		p.warning = strings.TrimPrefix(p.warning+"\n"+controlsFoot, "\n")
 	}
-	for _, txt := range f.Feet {
-		p.addFoot(p.dim, txt)
+	var feet []string
+	for _, foot := range f.Feet {
+		feet = append(feet, wrap(p.dim, foot, inner))
 	}
+	p.feet = strings.Join(feet, "\n")
+	p.height += heightOf(p.small, p.warning) + heightOf(p.dim, p.feet)
 	p.height = vg.Length(math.Ceil(p.height.Points()))
 	return p
-}
-
-func (p *page) addFoot(style text.Style, txt string) {
-	ft := foot{style, wrap(style, txt, inner)}
-	p.feet = append(p.feet, ft)
-	p.height += heightOf(style, ft.text) + 1
 }
 
 // block measures panels out, across of them in a row; nil where they have no
@@ -137,15 +124,16 @@ func (p *page) block(panels []analysis.Panel, across int) *block {
 	// and below them; they show it in a space that is high enough.
 	space := draw.NewCanvas(nil, inner, 10000)
 	placed := b.align(space)
-	cell, chart := placed[0][0], b.plots[0][0].DataCanvas(placed[0][0])
-	width := chart.Size().X
+	width := b.plots[0][0].DataCanvas(placed[0][0]).Size().X
+	room := width
 	for i := range panels {
 		// Beside names that are wider than its place the library gives a chart any
 		// width, even none that is a number.
-		w := b.plots[i/across][i%across].DataCanvas(placed[i/across][i%across]).Size().X
-		if across > 1 && !(w >= narrowest && w-width < 1 && width-w < 1) {
+		cell, chart := placed[i/across][i%across], b.plots[i/across][i%across].DataCanvas(placed[i/across][i%across])
+		if w := chart.Size().X; across > 1 && !(w >= narrowest && w-width < 1 && width-w < 1) {
 			return nil
 		}
+		room = max(room, width+cell.Max.X-chart.Max.X) // with the labels beside it
 	}
 	height, highest := vg.Length(0), vg.Length(150)
 	if rows > 3 {
@@ -153,7 +141,6 @@ func (p *page) block(panels []analysis.Panel, across int) *block {
 	}
 	for i, panel := range b.panels {
 		pl := b.plots[i/across][i%across]
-		room := width + cell.Max.X - chart.Max.X // with the labels beside it
 		b.titles = append(b.titles, wrap(p.title, panel.Title, room))
 		b.labels = append(b.labels, wrap(p.label, panel.X.Label, width))
 		remarks := slices.Clone(panel.Remarks)
@@ -178,7 +165,7 @@ func (p *page) block(panels []analysis.Panel, across int) *block {
 		}
 	}
 	b.tiles.PadY = b.tiles.PadTop + b.tiles.PadBottom + betweenY
-	chart = b.plots[0][0].DataCanvas(b.align(space)[0][0])
+	chart := b.plots[0][0].DataCanvas(b.align(space)[0][0])
 	b.height = space.Max.Y + vg.Length(rows)*(height-chart.Size().Y)
 	return b
 }
@@ -212,10 +199,8 @@ func (p *page) draw(on vg.Canvas) {
 		}
 		c.Max.Y -= betweenY
 	}
-	for _, ft := range p.feet {
-		write(c, ft.style, c.Min.X, c.Max.Y, ft.text)
-		c.Max.Y -= heightOf(ft.style, ft.text) + 1
-	}
+	write(c, p.small, c.Min.X, c.Max.Y, p.warning)
+	write(c, p.dim, c.Min.X, c.Max.Y-heightOf(p.small, p.warning), p.feet)
 	m.flush()
 }
 
@@ -244,9 +229,9 @@ func (p *page) addLegend() {
 	for _, panel := range p.Panels {
 		for _, s := range panel.Series {
 			if s.Mark == analysis.Bars && len(panel.Categories) > 0 {
-				add(s.Key, s.Name, p.bars(s.Key))
+				add(s.Key, s.Name, p.bar(s.Key))
 			} else {
-				add(s.Key, s.Name, thumbnails(p.marked(p.styles[s.Key].Mark, p.color(s.Key)))...)
+				add(s.Key, s.Name, p.points(p.styles[s.Key].Mark, p.color(s.Key), nil, nil))
 			}
 		}
 	}
