@@ -113,15 +113,7 @@ func (s *Stored) Check(ctx context.Context, prompts study.Prompts, found func(pr
 		return v, err
 	}
 	for _, text := range structure {
-		found("the database: " + text)
-	}
-	if err := s.Redundancies(found); err != nil {
-		return v, err
-	}
-	if orphans, err := s.Orphans(); err != nil {
-		return v, err
-	} else if orphans > 0 {
-		found(fmt.Sprintf("%d rows belong to no planned trial", orphans))
+		found(text)
 	}
 	parts := 0
 	for p, err := range s.Parts() {

@@ -3,13 +3,19 @@ package store
 import (
 	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/spatialstale/spatialstale/record"
 )
 
-const callsQuery = "SELECT t.key, c.packed, c.data FROM calls c JOIN trials t ON t.ordinal = c.trial"
+const callColumns = "slot, purpose, model, prompt, reply, reasoning, finish, server_model, input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, latency_ns, booleans, timings"
+
+const callsQuery = `SELECT p.key, c.slot, c.purpose, coalesce(c.model, p.model), q.sha256, q.parts, c.reply, c.reasoning, c.finish, coalesce(c.server_model, ''),
+	c.input_tokens, c.cached_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.latency_ns, c.booleans, c.timings
+	FROM calls c JOIN plan p ON p.ordinal = c.trial LEFT JOIN prompts q ON q.id = c.prompt`
 
 // Calls returns every call that was recorded, also those of trials that have
 // not ended: trial by trial in the plan's order, within a trial in the order in
@@ -58,18 +64,27 @@ func (r *Run) Prompt(key, slot string) ([]record.Part, error) {
 	return nil, fmt.Errorf("trial %s has no call %q; calls.jsonl of an export lists the ones it has", key, slot)
 }
 
+// A callRow is a call as it is stored: its texts and pictures are numbers of
+// blobs.
+type callRow struct {
+	call      record.Call
+	reply     int64
+	reasoning *int64
+	prompt    []int64 // nil where it is not asked for
+}
+
 func (r *Run) calls(prompts bool, query string, args ...any) iter.Seq2[*record.Call, error] {
 	return func(yield func(*record.Call, error) bool) {
-		for group, err := range r.groups(query, args...) {
+		for group, err := range r.groups(prompts, query, args...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			sortBySlot(group.calls)
-			for i := range group.calls {
-				call, err := r.call(group.trial, &group.calls[i], prompts)
-				if err != nil {
-					yield(nil, r.broken(fmt.Sprintf("call %s of trial %s", group.calls[i].slot, group.trial), err))
+			sortBySlot(group)
+			for i := range group {
+				call := &group[i].call
+				if err := r.fill(&group[i]); err != nil {
+					yield(nil, r.broken(fmt.Sprintf("call %s of trial %s", call.Slot, call.Trial), err))
 					return
 				}
 				if !yield(call, nil) {
@@ -80,96 +95,109 @@ func (r *Run) calls(prompts bool, query string, args ...any) iter.Seq2[*record.C
 	}
 }
 
-// call gives a stored call its texts and pictures back.
-func (r *Run) call(trial string, k *storedCall, prompt bool) (*record.Call, error) {
-	call := &record.Call{
-		Trial: trial, Slot: k.slot, Purpose: k.purpose, Model: k.model,
-		Finish: k.finish, ServerModel: k.server,
-		InputTokens: k.input, CachedTokens: k.cached, CacheWriteTokens: k.cacheWrite,
-		OutputTokens: k.output, ReasoningTokens: k.thought,
-		Latency: k.latency, Booleans: k.booleans, Timings: k.timings,
-	}
-	var err error
-	if call.Reply, err = r.blobs.text(k.reply); err != nil {
-		return nil, err
-	}
-	if k.reasoning != 0 {
-		if call.Reasoning, err = r.blobs.text(k.reasoning); err != nil {
-			return nil, err
-		}
-	}
-	if prompt {
-		call.Prompt = make([]record.Part, len(k.prompt))
-		for i, id := range k.prompt {
-			if call.Prompt[i], err = r.blobs.part(id); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if k.promptSum != nil {
-		call.PromptSHA256 = *k.promptSum
-		return call, nil
-	}
-	call.PromptSHA256, err = r.promptSum(k.prompt)
-	return call, err
-}
-
-func (r *Run) promptSum(ids []uint64) ([32]byte, error) {
-	buf := make([]byte, 0, 16*sha256.Size)
-	for _, id := range ids {
-		sum, err := r.blobs.sum(id)
-		if err != nil {
-			return sum, err
-		}
-		buf = append(buf, sum[:]...)
-	}
-	return sha256.Sum256(buf), nil
-}
-
-// A callGroup is all calls of one trial, in the order of writing.
-type callGroup struct {
-	trial string
-	calls []storedCall
-}
-
-// groups gathers the rows of each trial; the query must return them together.
-func (r *Run) groups(query string, args ...any) iter.Seq2[callGroup, error] {
-	return func(yield func(callGroup, error) bool) {
-		var (
-			key   string
-			row   []storedCall
-			group callGroup
-			going = true
-		)
-		p := packedRow[[]storedCall]{walk: (*coder).calls}
+// groups returns the rows of each trial together; the query must return them so.
+func (r *Run) groups(prompts bool, query string, args ...any) iter.Seq2[[]callRow, error] {
+	return func(yield func([]callRow, error) bool) {
+		var row callRow
+		var group []callRow
+		going := true
 		r.each("the calls", query, args,
 			func(rows *sql.Rows) error {
-				if err := rows.Scan(&key, &p.packed, &p.data); err != nil {
-					return err
-				}
-				row = nil
-				if err := p.decode(&row); err != nil {
-					return fmt.Errorf("trial %s: %w", key, err)
-				}
-				return nil
+				row = callRow{}
+				return row.scan(rows, prompts)
 			},
 			func(err error) bool {
 				if err != nil {
 					going = false
-					return yield(callGroup{}, err)
+					return yield(nil, err)
 				}
-				if key != group.trial && len(group.calls) > 0 {
+				if len(group) > 0 && group[0].call.Trial != row.call.Trial {
 					if going = yield(group, nil); !going {
 						return false
 					}
-					group = callGroup{}
+					group = nil // its calls belong to the caller now
 				}
-				group.trial = key
-				group.calls = append(group.calls, row...)
+				group = append(group, row)
 				return true
 			})
-		if going && len(group.calls) > 0 {
+		if going && len(group) > 0 {
 			yield(group, nil)
 		}
 	}
+}
+
+func (k *callRow) scan(rows *sql.Rows, prompts bool) error {
+	c := &k.call
+	var sum, parts, booleans, timings sql.RawBytes
+	err := rows.Scan(&c.Trial, &c.Slot, &c.Purpose, &c.Model, &sum, &parts, &k.reply, &k.reasoning, &c.Finish, &c.ServerModel,
+		&c.InputTokens, &c.CachedTokens, &c.CacheWriteTokens, &c.OutputTokens, &c.ReasoningTokens, (*int64)(&c.Latency), &booleans, &timings)
+	if err != nil {
+		return err
+	}
+	if len(sum) != len(c.PromptSHA256) {
+		return fmt.Errorf("call %s of trial %s: its prompt's sum has %d bytes", c.Slot, c.Trial, len(sum))
+	}
+	copy(c.PromptSHA256[:], sum)
+	if booleans != nil {
+		err = json.Unmarshal(booleans, &c.Booleans)
+	}
+	if timings != nil {
+		err = errors.Join(err, json.Unmarshal(timings, &c.Timings))
+	}
+	if prompts {
+		err = errors.Join(err, json.Unmarshal(parts, &k.prompt))
+	}
+	if err != nil {
+		return fmt.Errorf("call %s of trial %s: %w", c.Slot, c.Trial, err)
+	}
+	return nil
+}
+
+// fill gives a stored call its texts and pictures back.
+func (r *Run) fill(k *callRow) (err error) {
+	if k.call.Reply, err = r.text(k.reply); err != nil {
+		return err
+	}
+	if k.reasoning != nil {
+		if k.call.Reasoning, err = r.text(*k.reasoning); err != nil {
+			return err
+		}
+	}
+	if k.prompt == nil {
+		return nil
+	}
+	k.call.Prompt = make([]record.Part, len(k.prompt))
+	for i, id := range k.prompt {
+		if k.call.Prompt[i], err = r.part(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cachedBytes is how much of what it has read a Run keeps in case it comes
+// again, a generation.
+const cachedBytes = 8 << 20
+
+// part returns a whole blob. Its data is shared and must not be changed.
+func (r *Run) part(id int64) (record.Part, error) {
+	if p, ok := r.blobs.get(id); ok {
+		return p, nil
+	}
+	var p record.Part
+	var sum []byte
+	if err := r.getBlob.QueryRow(id).Scan(&sum, &p.Kind, &p.Data); err != nil {
+		return p, fmt.Errorf("blob %d: %w", id, err)
+	}
+	if copy(p.Sum[:], sum) != len(p.Sum) || p.Kind == record.PartText && sha256.Sum256(p.Data) != p.Sum {
+		return p, fmt.Errorf("blob %d is not what was stored: its sum is another", id)
+	}
+	r.blobs.put(id, p)
+	return p, nil
+}
+
+// text returns a blob as a text.
+func (r *Run) text(id int64) (string, error) {
+	p, err := r.part(id)
+	return string(p.Data), err
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,11 +27,11 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	if err != nil {
 		return nil, err
 	}
-	outline, err := newOutline(plan)
+	o, err := newOutline(plan)
 	if err != nil {
 		return nil, err
 	}
-	m.Trials = len(outline.sums)
+	m.Trials = len(o.checksums)
 	manifest, err := manifestJSON(m)
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	if err != nil {
 		return nil, err
 	}
-	made.add(lock.Path())
+	made.add(lock.file.Path())
 	defer func() {
 		if err != nil {
 			lock.Close()
@@ -70,7 +69,10 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 		return nil, explain(partial, err)
 	}
 	made.add(partial, partial+"-wal", partial+"-shm")
-	if err := fill(partial, manifest, plan, instances); err != nil {
+	err = fill(partial, manifest, func(in *inserter) error {
+		return errors.Join(fillPlan(in, plan), fillInstances(in, instances))
+	})
+	if err != nil {
 		f.Close()
 		return nil, explain(partial, err)
 	}
@@ -89,48 +91,48 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	if err := syncFolder(dir); err != nil {
 		return nil, explain(dir, err)
 	}
-	s, err := newScribe(final, len(outline.sums), opts)
+	c, err := newCommitter(final, make([]bool, len(o.checksums)), opts)
 	if err != nil {
 		return nil, err
 	}
-	w = startWriter(s, outline, opts)
+	w = startWriter(c, o, opts)
 	w.dir, w.lock, w.manifest = dir, lock, m
 	return w, nil
 }
 
-// fill makes the tables and writes all that is known before the first trial.
-func fill(path string, manifest []byte, plan iter.Seq[record.Spec], instances []record.Instance) (err error) {
+// fill makes a new database at path and has rows put into it.
+func fill(path string, manifest []byte, rows func(*inserter) error) (err error) {
 	db, err := connect(path, creating)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	return fillDatabase(db, manifest, rows)
+}
+
+// fillDatabase makes the tables and writes all that is known at first.
+func fillDatabase(db *database, manifest []byte, rows func(*inserter) error) error {
 	setup := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;", applicationID, schemaVersion)
 	if err := db.exec(setup + schema); err != nil {
 		return err
 	}
-	if err := db.exec("INSERT INTO meta(name, value) VALUES ('manifest', ?)", manifest); err != nil {
+	if err := db.exec("INSERT INTO meta(name, value) VALUES ('manifest', ?)", string(manifest)); err != nil {
 		return err
 	}
-	if err := fillPlan(db, plan); err != nil {
+	in, err := newInserter(db)
+	if err != nil {
 		return err
 	}
-	if err := fillInstances(db, instances); err != nil {
+	if err := rows(in); err != nil {
 		return err
 	}
 	return db.exec("COMMIT")
 }
 
-func fillPlan(db *database, plan iter.Seq[record.Spec]) error {
-	var insert *sql.Stmt
-	err := db.prepareAll(prepared{&insert, `INSERT INTO trials(ordinal, key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`})
-	if err != nil {
-		return err
-	}
+func fillPlan(in *inserter, plan iter.Seq[record.Spec]) error {
 	i := 0
-	for p := range plan {
-		if _, err := insert.Exec(i, p.Key, p.Task, p.Model, p.Modality, p.Regime, p.Seed, p.Rows, p.Cols, p.Strategy, p.Batch, p.Framing, p.Episode); err != nil {
+	for spec := range plan {
+		if err := in.spec(i, &spec); err != nil {
 			return err
 		}
 		i++
@@ -138,17 +140,9 @@ func fillPlan(db *database, plan iter.Seq[record.Spec]) error {
 	return nil
 }
 
-func fillInstances(db *database, instances []record.Instance) error {
-	var insert *sql.Stmt
-	err := db.prepareAll(prepared{&insert, "INSERT INTO instances(ordinal, seed, regime, packed, record) VALUES (?, ?, ?, ?, ?)"})
-	if err != nil {
-		return err
-	}
-	c := newEncoder()
+func fillInstances(in *inserter, instances []record.Instance) error {
 	for i := range instances {
-		in := &instances[i]
-		body, packed := pack(thorough, nil, encode(c, in, (*coder).instance))
-		if _, err := insert.Exec(i, in.Seed, in.Regime, packed, body); err != nil {
+		if err := in.instance(i, &instances[i]); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // prepared on it.
 type database struct {
 	path       string
+	version    int // of its tables; 0 until it has been identified
 	pool       *sql.DB
 	conn       *sql.Conn
 	statements []*sql.Stmt
@@ -25,13 +26,15 @@ type access string
 const (
 	// creating fills a new file. Nothing is synced until all is there: a
 	// database that is not whole is never given its final name.
-	creating access = "mode=rwc&_pragma=page_size(8192)&_pragma=journal_mode(MEMORY)&_pragma=synchronous(OFF)"
+	creating access = "mode=rwc&_pragma=page_size(16384)&_pragma=journal_mode(MEMORY)&_pragma=synchronous(OFF)"
 	// writing leaves what it commits in a log that is synced before it is
 	// moved into the database: a crash of the program loses nothing committed,
 	// a power cut at most the latest commits.
-	writing access = "mode=rw&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=wal_autocheckpoint(2000)&_pragma=cache_size(-16000)"
-	// mending lets SQLite roll back what a killed process left half done.
-	mending access = "mode=rw"
+	writing access = "mode=rw&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=wal_autocheckpoint(1000)&_pragma=cache_size(-16000)"
+	// repairing lets SQLite roll back what a killed process left half done.
+	repairing access = "mode=rw"
+	// replacing has an older database to itself while a newer one is made of it.
+	replacing access = "mode=rw&_pragma=journal_mode(DELETE)&_pragma=locking_mode(EXCLUSIVE)"
 	// reading sees a live run as well as a finished one.
 	reading access = "mode=ro&_pragma=query_only(1)&_pragma=cache_size(-8000)"
 )
@@ -46,7 +49,18 @@ func connect(path string, how access) (*database, error) {
 		abs = "/" + abs // a Windows drive
 	}
 	name := url.URL{Scheme: "file", Path: abs, RawQuery: string(how) + "&_pragma=busy_timeout(10000)"}
-	pool, err := sql.Open("sqlite", name.String())
+	return connectTo(path, name.String())
+}
+
+// connectTemporary makes an empty database of its own, which SQLite keeps in
+// memory and, when it grows, in a file without a name. path is what errors call
+// it by.
+func connectTemporary(path string) (*database, error) {
+	return connectTo(path, "file:?_pragma=page_size(16384)&_pragma=synchronous(OFF)&_pragma=journal_mode(OFF)&_pragma=cache_size(-64000)")
+}
+
+func connectTo(path, name string) (*database, error) {
+	pool, err := sql.Open("sqlite", name)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +123,7 @@ func (d *database) identify() error {
 	if err := d.queryRow("PRAGMA user_version").Scan(&version); err != nil {
 		return explain(d.path, err)
 	}
+	d.version = version
 	switch {
 	case app != applicationID:
 		return fmt.Errorf("%s: %w: it is empty or the database of another program; give the folder of a run", d.path, ErrNoRun)

@@ -6,31 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
-
-	"github.com/gofrs/flock"
+	"slices"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/record"
 )
-
-// lockName is the file whose lock marks the one process that writes to a run.
-// The lock goes with the process; the file stays and means nothing by itself.
-const lockName = "run.lock"
-
-// ErrBusy is wrapped by the error for a run that another process writes to.
-var ErrBusy = errors.New("another process is writing to the run")
-
-// lockRun takes the lock of a run folder, or reports ErrBusy.
-func lockRun(dir string) (*flock.Flock, error) {
-	path := filepath.Join(dir, lockName)
-	lock := flock.New(path, flock.SetPermissions(0o644)) // readable like the rest of the folder
-	switch held, err := lock.TryLock(); {
-	case err != nil:
-		return nil, explain(path, err)
-	case !held:
-		return nil, fmt.Errorf("%s: %w; wait until it has finished, or stop it", dir, ErrBusy)
-	}
-	return lock, nil
-}
 
 // A Resumption says how a run goes on.
 type Resumption struct {
@@ -55,11 +35,7 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := Open(dir) // says what is wrong before anything is touched
-	if err != nil {
-		return nil, err
-	}
-	if err := run.Close(); err != nil {
+	if err := checkSound(dir); err != nil { // says what is wrong before anything is touched
 		return nil, err
 	}
 	lock, err := lockRun(dir)
@@ -72,6 +48,9 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 		}
 	}()
 	path := filepath.Join(dir, DatabaseName)
+	if err := upgrade(path); err != nil {
+		return nil, err
+	}
 	var manifest []byte
 	if how.Extend != nil {
 		m := how.Extend.Manifest
@@ -91,7 +70,8 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 			return nil, explain(dir, err)
 		}
 	}
-	if run, err = Open(dir); err != nil {
+	run, err := Open(dir)
+	if err != nil {
 		return nil, err
 	}
 	if opts.Sync {
@@ -103,18 +83,31 @@ func Resume(dir string, how Resumption) (w *Writer, err error) {
 	if err := renewManifest(dir, found); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
-	outline, ended, begun, err := run.standing()
+	plan, ended, begun, err := run.progress()
 	if err := errors.Join(err, run.Close()); err != nil {
 		return nil, err
 	}
-	s, err := newScribe(path, len(ended), opts)
+	c, err := newCommitter(path, slices.Clone(ended), opts)
 	if err != nil {
 		return nil, err
 	}
-	copy(s.ended, ended)
-	w = startWriter(s, outline, opts)
+	w = startWriter(c, plan, opts)
 	w.dir, w.lock, w.manifest, w.ended, w.begun = dir, lock, found, ended, begun
 	return w, nil
+}
+
+// checkSound opens a run and closes it. What the database has beside our tables
+// is refused: a trigger would change what is written.
+func checkSound(dir string) error {
+	run, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	strange, err := run.strangeObjects()
+	if err == nil && len(strange) > 0 {
+		err = damaged(run.db.path, fmt.Errorf("its database has what no version of this program makes: %s", strings.Join(strange, "; ")))
+	}
+	return errors.Join(err, run.Close())
 }
 
 // prepareResume makes the changes that a resumption asks for, all or none.
@@ -150,14 +143,18 @@ func prepareResume(path string, how Resumption, manifest []byte) (err error) {
 // extend gives the run a larger plan. Results and calls follow their trials to
 // new places.
 func extend(db *database, e *Extension, manifest []byte) error {
-	if err := db.exec("CREATE TEMP TABLE before AS SELECT key, ordinal FROM trials; DELETE FROM trials"); err != nil {
+	if err := db.exec("CREATE TEMP TABLE before AS SELECT key, ordinal FROM plan; DELETE FROM plan; DELETE FROM instances"); err != nil {
 		return err
 	}
-	if err := fillPlan(db, e.Plan); err != nil {
+	in, err := newInserter(db)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fillPlan(in, e.Plan), fillInstances(in, e.Instances)); err != nil {
 		return err
 	}
 	var lost int
-	if err := db.queryRow("SELECT count(*) FROM before WHERE key NOT IN (SELECT key FROM trials)").Scan(&lost); err != nil {
+	if err := db.queryRow("SELECT count(*) FROM before WHERE key NOT IN (SELECT key FROM plan)").Scan(&lost); err != nil {
 		return err
 	}
 	if lost > 0 {
@@ -165,26 +162,23 @@ func extend(db *database, e *Extension, manifest []byte) error {
 	}
 	if err := db.exec(`
 		CREATE TEMP TABLE moved(old INTEGER PRIMARY KEY, new INTEGER NOT NULL);
-		INSERT INTO moved SELECT b.ordinal, t.ordinal FROM before b JOIN trials t ON t.key = b.key;
+		INSERT INTO moved SELECT b.ordinal, p.ordinal FROM before b JOIN plan p ON p.key = b.key;
 		UPDATE results SET trial = -1 - (SELECT new FROM moved WHERE old = trial);
 		UPDATE results SET trial = -1 - trial;
-		UPDATE calls SET trial = (SELECT new FROM moved WHERE old = trial);
-		DELETE FROM instances;
+		UPDATE calls SET trial = -1 - (SELECT new FROM moved WHERE old = trial);
+		UPDATE calls SET trial = -1 - trial;
 		DROP TABLE moved;
 		DROP TABLE before`); err != nil {
 		return err
 	}
-	if err := fillInstances(db, e.Instances); err != nil {
-		return err
-	}
-	return db.exec("UPDATE meta SET value = ? WHERE name = 'manifest'", manifest)
+	return db.exec("UPDATE meta SET value = ? WHERE name = 'manifest'", string(manifest))
 }
 
-// standing is how far the run is: its outline, which trials have ended, and
-// which others have finished calls.
-func (r *Run) standing() (o *outline, ended []bool, begun map[string]bool, err error) {
+// progress is how far the run is: its plan, which trials have ended, and which
+// others have finished calls.
+func (r *Run) progress() (plan *outline, ended []bool, begun map[string]bool, err error) {
 	var broken error
-	o, err = newOutline(func(yield func(record.Spec) bool) {
+	plan, err = newOutline(func(yield func(record.Spec) bool) {
 		for spec, err := range r.Plan() {
 			if err != nil {
 				broken = err
@@ -198,42 +192,28 @@ func (r *Run) standing() (o *outline, ended []bool, begun map[string]bool, err e
 	if err := errors.Join(broken, err); err != nil {
 		return nil, nil, nil, err
 	}
-	ended = make([]bool, len(o.sums))
-	begun = map[string]bool{}
-	for _, q := range []struct {
-		query string
-		note  func(ordinal int, key string)
-	}{
-		{"SELECT r.trial, t.key FROM results r JOIN trials t ON t.ordinal = r.trial", func(i int, _ string) { ended[i] = true }},
-		{"SELECT DISTINCT c.trial, t.key FROM calls c JOIN trials t ON t.ordinal = c.trial", func(i int, key string) {
-			if !ended[i] {
-				begun[key] = true
-			}
-		}},
-	} {
-		rows, err := r.db.query(q.query)
-		if err != nil {
-			return nil, nil, nil, r.broken("the plan", err)
-		}
-		for rows.Next() {
-			var ordinal int
-			var key string
-			if err := rows.Scan(&ordinal, &key); err != nil {
-				rows.Close()
-				return nil, nil, nil, r.broken("the plan", err)
-			}
-			q.note(ordinal, key)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, nil, nil, r.broken("the plan", err)
-		}
+	ordinals, err := values[int](r, "the results", "SELECT trial FROM results WHERE trial IN (SELECT ordinal FROM plan)")
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return o, ended, begun, nil
+	ended = make([]bool, len(plan.checksums))
+	for _, i := range ordinals {
+		ended[i] = true
+	}
+	keys, err := values[string](r, "the calls", "SELECT key FROM plan WHERE ordinal IN (SELECT trial FROM calls) AND ordinal NOT IN (SELECT trial FROM results)")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	begun = map[string]bool{}
+	for _, key := range keys {
+		begun[key] = true
+	}
+	return plan, ended, begun, nil
 }
 
 // Ended reports whether a trial had ended when the run was resumed.
 func (w *Writer) Ended(key string) bool {
-	ordinal, err := w.outline.place(key)
+	ordinal, err := w.plan.place(key)
 	return err == nil && w.ended != nil && w.ended[ordinal]
 }
 

@@ -1,13 +1,19 @@
 package store
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -21,7 +27,8 @@ import (
 type Run struct {
 	db       *database
 	manifest record.Manifest
-	blobs    *blobReader
+	blobs    *recent[int64, record.Part]
+	getBlob  *sql.Stmt
 }
 
 // Open opens a run, finished, interrupted or still going, and changes nothing
@@ -90,6 +97,17 @@ func openRun(path string) (r *Run, err error) {
 	if err := db.identify(); err != nil {
 		return nil, err
 	}
+	if db.version == 1 {
+		old := db
+		if db, err = readV1(old); err != nil {
+			db = old
+			return nil, err
+		}
+		r.db = db
+		if err := old.close(); err != nil {
+			return nil, explain(path, err)
+		}
+	}
 	var manifest []byte
 	err = db.queryRow("SELECT value FROM meta WHERE name = 'manifest'").Scan(&manifest)
 	switch {
@@ -104,7 +122,8 @@ func openRun(path string) (r *Run, err error) {
 	if err := r.whole(); err != nil {
 		return nil, err
 	}
-	if r.blobs, err = newBlobReader(db); err != nil {
+	r.blobs = newRecent[int64](cachedBytes, func(p record.Part) int { return len(p.Data) })
+	if err := db.prepareAll(prepared{&r.getBlob, "SELECT sum, kind, CASE kind WHEN 'text' THEN text ELSE file END FROM blobs WHERE id = ?"}); err != nil {
 		return nil, r.broken("the prompts and replies", err)
 	}
 	return r, nil
@@ -114,7 +133,7 @@ func openRun(path string) (r *Run, err error) {
 // run that has lost some would give other tables.
 func (r *Run) whole() error {
 	var trials, last, instances int
-	err := r.db.queryRow("SELECT count(*), coalesce(max(ordinal), -1), (SELECT count(*) FROM instances) FROM trials").Scan(&trials, &last, &instances)
+	err := r.db.queryRow("SELECT count(*), coalesce(max(ordinal), -1), (SELECT count(*) FROM instances) FROM plan").Scan(&trials, &last, &instances)
 	switch want := len(r.manifest.Instances); {
 	case err != nil:
 		return r.broken("the plan", err)
@@ -142,27 +161,35 @@ func (r *Run) Close() error {
 // counts; manifest.json is for people.
 func (r *Run) Manifest() record.Manifest { return r.manifest }
 
-const specColumns = "t.key, t.task, t.model, t.modality, t.regime, t.seed, t.rows, t.cols, t.strategy, t.batch, t.framing, t.episode"
-
-func specFields(s *record.Spec) []any {
-	return []any{&s.Key, &s.Task, &s.Model, &s.Modality, &s.Regime, &s.Seed, &s.Rows, &s.Cols, &s.Strategy, &s.Batch, &s.Framing, &s.Episode}
-}
-
 // Plan returns the planned trials in order, finished or not.
 func (r *Run) Plan() iter.Seq2[record.Spec, error] {
 	return func(yield func(record.Spec, error) bool) {
 		var s record.Spec
+		var sum int64
 		fields := specFields(&s)
-		r.each("the plan", "SELECT "+specColumns+" FROM trials t ORDER BY t.ordinal", nil,
-			func(rows *sql.Rows) error { return rows.Scan(fields...) },
+		r.each("the plan", "SELECT "+specColumns+", checksum FROM plan ORDER BY ordinal", nil,
+			func(rows *sql.Rows) error {
+				if err := rows.Scan(append(fields, &sum)...); err != nil {
+					return err
+				}
+				return verify(sum, fields, s.Key)
+			},
 			func(err error) bool { return yield(s, err) })
 	}
+}
+
+// verify compares a row of a trial with its checksum.
+func verify(sum int64, fields []any, key string) error {
+	if checksum(fields) != sum {
+		return fmt.Errorf("trial %s: its row was changed since it was written: its checksum is another", key)
+	}
+	return nil
 }
 
 // Missing counts the planned trials that have not ended.
 func (r *Run) Missing() (int, error) {
 	var n int
-	err := r.db.queryRow("SELECT (SELECT count(*) FROM trials) - (SELECT count(*) FROM results)").Scan(&n)
+	err := r.db.queryRow("SELECT (SELECT count(*) FROM plan) - (SELECT count(*) FROM results)").Scan(&n)
 	if err != nil {
 		return 0, r.broken("the plan", err)
 	}
@@ -170,24 +197,39 @@ func (r *Run) Missing() (int, error) {
 }
 
 // Instances returns the run's instances in the order in which it was given
-// them.
+// them. One that is not the manifest's is an error.
 func (r *Run) Instances() iter.Seq2[record.Instance, error] {
 	return func(yield func(record.Instance, error) bool) {
 		var in record.Instance
-		p := packedRow[record.Instance]{walk: (*coder).instance}
-		r.each("the instances", "SELECT packed, record FROM instances ORDER BY ordinal", nil,
+		var text sql.RawBytes
+		r.each("the instances", "SELECT record FROM instances ORDER BY ordinal", nil,
 			func(rows *sql.Rows) error {
-				if err := rows.Scan(&p.packed, &p.data); err != nil {
+				if err := rows.Scan(&text); err != nil {
 					return err
 				}
 				in = record.Instance{}
-				return p.decode(&in)
+				if err := json.Unmarshal(text, &in); err != nil {
+					return err
+				}
+				return r.expected(&in, text)
 			},
 			func(err error) bool { return yield(in, err) })
 	}
 }
 
-const trialQuery = "SELECT " + specColumns + ", r.packed, r.record FROM results r JOIN trials t ON t.ordinal = r.trial"
+// expected compares an instance with its sum in the manifest, if that has any.
+func (r *Run) expected(in *record.Instance, text []byte) error {
+	if len(r.manifest.Instances) == 0 || len(in.Rows) == 0 {
+		return nil
+	}
+	name := fmt.Sprintf("%d/%dx%d/%s", in.Seed, len(in.Rows), len(in.Rows[0]), in.Regime)
+	if sum := sha256.Sum256(text); r.manifest.Instances[name] != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("the instance %s is not the one in the run's manifest", name)
+	}
+	return nil
+}
+
+const trialQuery = "SELECT " + specColumns + ", p.checksum, " + resultColumns + ", r.checksum FROM results r JOIN plan p ON p.ordinal = r.trial"
 
 // Trials returns the trials that have ended, in the plan's order whatever
 // order they ended in.
@@ -198,7 +240,7 @@ func (r *Run) Trials() iter.Seq2[*record.Trial, error] {
 // Trial returns the trial with that key. Its error wraps ErrNotPlanned or
 // ErrUnfinished when there is no record of it.
 func (r *Run) Trial(key string) (*record.Trial, error) {
-	for t, err := range r.trials(trialQuery+" WHERE t.key = ?", key) {
+	for t, err := range r.trials(trialQuery+" WHERE p.key = ?", key) {
 		return t, err
 	}
 	if _, err := r.ordinal(key); err != nil {
@@ -209,31 +251,84 @@ func (r *Run) Trial(key string) (*record.Trial, error) {
 
 func (r *Run) trials(query string, args ...any) iter.Seq2[*record.Trial, error] {
 	return func(yield func(*record.Trial, error) bool) {
-		var t *record.Trial
-		p := packedRow[record.Trial]{walk: (*coder).trial}
+		var chunk []trialRow
+		going := true
+		emit := func() bool {
+			for _, t := range parsed(chunk) {
+				if t.err != nil {
+					t.trial, t.err = nil, r.broken("the trials", t.err)
+				}
+				if going = yield(t.trial, t.err) && t.err == nil; !going {
+					return false
+				}
+			}
+			chunk = chunk[:0]
+			return true
+		}
+		var row trialRow
 		r.each("the trials", query, args,
 			func(rows *sql.Rows) error {
-				t = new(record.Trial)
-				if err := rows.Scan(append(specFields(&t.Spec), &p.packed, &p.data)...); err != nil {
-					return err
-				}
-				if err := p.decode(t); err != nil {
-					return fmt.Errorf("trial %s: %w", t.Key, err)
-				}
-				return nil
+				row = trialRow{}
+				return row.scan(rows)
 			},
 			func(err error) bool {
 				if err != nil {
-					t = nil
+					if emit() {
+						going = false
+						yield(nil, err)
+					}
+					return false
 				}
-				return yield(t, err)
+				chunk = append(chunk, row)
+				return len(chunk) < trialsAtOnce || emit()
 			})
+		if going {
+			emit()
+		}
 	}
+}
+
+// trialsAtOnce is how many trials are parsed together, on all processors: their
+// JSON takes most of the time of reading a run.
+const trialsAtOnce = 256
+
+// A trialRow is a trial as it is stored, and what it was parsed to.
+type trialRow struct {
+	spec   record.Spec
+	result resultRow
+	trial  *record.Trial
+	err    error
+}
+
+func (t *trialRow) scan(rows *sql.Rows) error {
+	var planned, ended int64
+	fields, results := specFields(&t.spec), t.result.fields()
+	if err := rows.Scan(slices.Concat(fields, []any{&planned}, results, []any{&ended})...); err != nil {
+		return err
+	}
+	return errors.Join(verify(planned, fields, t.spec.Key), verify(ended, results, t.spec.Key))
+}
+
+func parsed(chunk []trialRow) []trialRow {
+	workers := min(runtime.GOMAXPROCS(0), len(chunk))
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < len(chunk); i += workers {
+				t := &chunk[i]
+				if t.trial, t.err = t.result.trial(t.spec); t.err != nil {
+					t.err = fmt.Errorf("trial %s: %w", t.spec.Key, t.err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return chunk
 }
 
 func (r *Run) ordinal(key string) (int, error) {
 	var ordinal int
-	err := r.db.queryRow("SELECT ordinal FROM trials WHERE key = ?", key).Scan(&ordinal)
+	err := r.db.queryRow("SELECT ordinal FROM plan WHERE key = ?", key).Scan(&ordinal)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, fmt.Errorf("%s: %w: %q; trials.jsonl of an export lists the keys", filepath.Dir(r.db.path), ErrNotPlanned, key)
@@ -276,21 +371,16 @@ func (r *Run) broken(what string, err error) error {
 	return damaged(r.db.path, err)
 }
 
-// A packedRow decodes the packed column of row after row in the same memory.
-type packedRow[T any] struct {
-	walk   func(*coder, *T)
-	packed int
-	data   sql.RawBytes
-	buf    []byte
-}
-
-func (p *packedRow[T]) decode(v *T) error {
-	body, err := unpack(p.buf, p.data, p.packed)
-	if err != nil {
-		return err
-	}
-	if p.packed == packedZstd {
-		p.buf = body
-	}
-	return decode(body, v, p.walk)
+// values returns the one column of a query.
+func values[T any](r *Run, what, query string, args ...any) (all []T, err error) {
+	var v T
+	r.each(what, query, args,
+		func(rows *sql.Rows) error { return rows.Scan(&v) },
+		func(e error) bool {
+			if err = e; err == nil {
+				all = append(all, v)
+			}
+			return true
+		})
+	return all, err
 }

@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -275,15 +278,9 @@ func TestKilledRunIsReadable(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	s := newSample()
-	alter := func(t *testing.T, statements string) string {
+	altered := func(t *testing.T, statements string) string {
 		dir := s.written(t)
-		db, err := connect(filepath.Join(dir, DatabaseName), writing)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(db.exec(statements), db.close()); err != nil {
-			t.Fatal(err)
-		}
+		alter(t, dir, statements)
 		return dir
 	}
 	file := func(t *testing.T, name, content string) string {
@@ -306,12 +303,12 @@ func TestOpenErrors(t *testing.T) {
 		{"manifest only", func(t *testing.T) string { return file(t, ManifestName, "{}") }, ErrNoRun, "has manifest.json but no run.db"},
 		{"empty database", func(t *testing.T) string { return file(t, DatabaseName, "") }, ErrNoRun, "another program"},
 		{"not a database", func(t *testing.T) string { return file(t, DatabaseName, strings.Repeat("hello ", 1000)) }, ErrNoRun, "no SQLite database"},
-		{"foreign", func(t *testing.T) string { return alter(t, "PRAGMA application_id = 7") }, ErrNoRun, "another program"},
-		{"newer", func(t *testing.T) string { return alter(t, "PRAGMA user_version = 99") }, ErrNewer, "its format is 99"},
-		{"version 0", func(t *testing.T) string { return alter(t, "PRAGMA user_version = 0") }, ErrDamaged, "restore"},
-		{"no manifest", func(t *testing.T) string { return alter(t, "DELETE FROM meta") }, ErrDamaged, "it holds no manifest"},
-		{"bad manifest", func(t *testing.T) string { return alter(t, "UPDATE meta SET value = x'7b'") }, ErrDamaged, "manifest"},
-		{"no table", func(t *testing.T) string { return alter(t, "DROP TABLE blobs") }, nil, "no such table"},
+		{"foreign", func(t *testing.T) string { return altered(t, "PRAGMA application_id = 7") }, ErrNoRun, "another program"},
+		{"newer", func(t *testing.T) string { return altered(t, "PRAGMA user_version = 99") }, ErrNewer, "its format is 99"},
+		{"version 0", func(t *testing.T) string { return altered(t, "PRAGMA user_version = 0") }, ErrDamaged, "restore"},
+		{"no manifest", func(t *testing.T) string { return altered(t, "DELETE FROM meta") }, ErrDamaged, "it holds no manifest"},
+		{"bad manifest", func(t *testing.T) string { return altered(t, "UPDATE meta SET value = '{'") }, ErrDamaged, "manifest"},
+		{"no table", func(t *testing.T) string { return altered(t, "DROP TABLE blobs") }, nil, "no such table"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -331,25 +328,26 @@ func TestOpenErrors(t *testing.T) {
 // if it were whole.
 func TestDamageIsReported(t *testing.T) {
 	for _, statement := range []string{
-		"UPDATE results SET record = substr(record, 1, length(record) - 1) WHERE trial = 0",
-		"UPDATE results SET record = x'28b52ffd', packed = 1 WHERE trial = 0",
-		"UPDATE results SET packed = 9 WHERE trial = 0",
-		"UPDATE instances SET record = x'01', packed = 0 WHERE ordinal = 0",
-		"UPDATE calls SET data = x'0102', packed = 0 WHERE trial = 0",
-		"UPDATE blobs SET data = x'ff', packed = 0 WHERE id = 1",
-		"UPDATE blobs SET sums = x'ff' WHERE id = 1",
+		"UPDATE plan SET strategy = 'oracle' WHERE ordinal = 0",
+		"UPDATE plan SET seed = 77 WHERE ordinal = 1",
+		"UPDATE results SET outcome = 'success' WHERE trial = 0",
+		"UPDATE results SET tp = tp + 1 WHERE trial = 0",
+		"UPDATE results SET windows = substr(windows, 1, length(windows) - 1) WHERE trial = 0",
+		"UPDATE results SET windows = x'28b52ffd' WHERE trial = 0",
+		"UPDATE results SET steps = x'5b' WHERE trial = 1",
+		"UPDATE instances SET record = '{' WHERE ordinal = 0",
+		"UPDATE calls SET booleans = '{' WHERE trial = 0",
+		"UPDATE calls SET reply = 999",
+		"UPDATE prompts SET sha256 = x'00' WHERE id = 1",
+		"UPDATE blobs SET text = 'another reply' WHERE kind = 'text'",
+		"UPDATE blobs SET sum = randomblob(31) WHERE kind = 'text'",
 		"DELETE FROM blobs",
+		"DELETE FROM prompts",
 	} {
 		t.Run(statement, func(t *testing.T) {
 			s := newSample()
 			dir := s.written(t)
-			db, err := connect(filepath.Join(dir, DatabaseName), writing)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.exec(statement), db.close()); err != nil {
-				t.Fatal(err)
-			}
+			alter(t, dir, statement)
 			r := open(t, dir)
 			var errs []error
 			for _, err := range r.Instances() {
@@ -389,4 +387,82 @@ func TestDamageIsReported(t *testing.T) {
 			t.Errorf("got %v, want ErrDamaged", err)
 		}
 	})
+}
+
+// TestChangedInstance would fail if an instance that is not the manifest's were
+// handed on: tables would tell of another lake.
+func TestChangedInstance(t *testing.T) {
+	s := newSample()
+	s.manifest.Instances = map[string]string{}
+	for _, in := range s.instances {
+		text, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		s.manifest.Instances[fmt.Sprintf("%d/%dx%d/%s", in.Seed, len(in.Rows), len(in.Rows[0]), in.Regime)] = hex.EncodeToString(sum[:])
+	}
+	dir := s.written(t)
+	r := open(t, dir)
+	s.check(t, r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	alter(t, dir, "UPDATE instances SET record = replace(record, 'DANGER', 'SAFE') WHERE ordinal = 0")
+	for _, err := range open(t, dir).Instances() {
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "2/4x5/L3") {
+			t.Errorf("got %v, want ErrDamaged and which instance it is", err)
+		}
+	}
+}
+
+// alter changes a run's database as nobody should.
+func alter(t *testing.T, dir, statements string) {
+	t.Helper()
+	db, err := connect(filepath.Join(dir, DatabaseName), writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.exec(statements), db.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestIntegrity would fail if check passed over what no Writer leaves behind.
+func TestIntegrity(t *testing.T) {
+	sound := func(s *sample) { s.manifest.Models = []record.ModelInfo{{Name: s.plan[0].Model}} }
+	for _, test := range []struct{ statement, words string }{
+		{"", ""},
+		{"CREATE TRIGGER t AFTER INSERT ON results BEGIN UPDATE results SET tp = 0; END", "trigger t"},
+		{"CREATE TABLE notes(x)", "table notes"},
+		{"DROP VIEW episodes; CREATE VIEW episodes AS SELECT 1", "view episodes"},
+		{"UPDATE results SET version = 7 WHERE trial = 0", "1 trials that ended have a record of no known version"},
+		{"UPDATE meta SET value = replace(value, '\"version\": 1', '\"version\": 0')", "the manifest has version 0"},
+		{"UPDATE meta SET value = replace(value, 'ref/mixed', 'ref/reader')", "the manifest lists ref/reader"},
+		{"UPDATE meta SET value = replace(value, '\"go1.26\"', '\"go2\"')", "says otherwise than the database's copy"},
+		{"DELETE FROM blobs WHERE kind = 'png'", "prompts have a part that is not there"},
+		{"UPDATE calls SET trial = 99 WHERE id = 1", "1 rows of calls refer to no row of plan"},
+		{"UPDATE calls SET latency_ns = -1 WHERE id = 1", "1 calls say"},
+	} {
+		s := newSample()
+		sound(s)
+		dir := s.written(t)
+		if test.statement != "" {
+			alter(t, dir, test.statement)
+		}
+		problems, err := open(t, dir).Integrity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := strings.Join(problems, "\n"); test.words == "" && found != "" || !strings.Contains(found, test.words) {
+			t.Errorf("%s:\n%s\nwant the words %q", test.statement, found, test.words)
+		}
+	}
+	// And a trigger keeps a run from going on, because it would change what is
+	// written.
+	dir := newSample().written(t)
+	alter(t, dir, "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM calls; END")
+	if _, err := Resume(dir, Resumption{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "trigger t") {
+		t.Errorf("a run with a trigger was resumed: %v", err)
+	}
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A sample is a small run with everything that is hard to keep: bytes that are
+// A sample is a small run with everything that is hard to keep: replies that are
 // no UTF-8, a NUL, empty and missing values, pictures, repeated texts, a trial
 // that failed and one that never ended.
 type sample struct {
@@ -73,7 +73,7 @@ func (s *sample) addDetection() {
 		t.Windows = append(t.Windows, record.Window{
 			Index: w, Step: 5 * (w + 1), Visible: []string{"11100", "00111"},
 			Judgments: []record.Judgment{
-				{MemoryID: "mem_000", Claim: "SAFE", Verdict: record.Valid, Confidence: ptr(0.9), Reason: "not UTF-8: \xc3\x28 \x00 \xed\xa0\x80"},
+				{MemoryID: "mem_000", Claim: "SAFE", Verdict: record.Valid, Confidence: ptr(0.9), Reason: "<\"quoted\"> & \\ \x00 \u2028 \U0001f9ca"},
 				{MemoryID: "mem_006", Pos: record.Pos{1, 1}, Claim: "DANGER", Truth: true, Verdict: record.Stale, Score: ptr(0.0), Confidence: ptr(0.9), Repairs: []string{"fence", "comma"}, StaleLogprob: ptr(-0.01), ValidLogprob: ptr(-4.6)},
 				{MemoryID: "mem_019", Pos: record.Pos{3, 4}, Claim: "SAFE", Verdict: record.Unanswered},
 			},

@@ -14,11 +14,11 @@ import (
 // of different kinds are made one after the other ("window1" is finished before
 // "step6" is asked), so the order of writing tells how the kinds interleave;
 // within a stage, where calls may be made at the same time, it tells nothing.
-func sortBySlot(calls []storedCall) {
+func sortBySlot(calls []callRow) {
 	first := map[string]int{} // stage → place of its first call in the order of writing
 	kinds := map[string][]string{}
 	for i := range calls {
-		stage := stageOf(calls[i].slot)
+		stage := stageOf(calls[i].call.Slot)
 		if _, known := first[stage]; !known {
 			first[stage] = i
 			kind := kindOf(stage)
@@ -26,11 +26,11 @@ func sortBySlot(calls []storedCall) {
 		}
 	}
 	rank := rankStages(kinds, first)
-	slices.SortStableFunc(calls, func(a, b storedCall) int {
-		if c := cmp.Compare(rank[stageOf(a.slot)], rank[stageOf(b.slot)]); c != 0 {
+	slices.SortStableFunc(calls, func(a, b callRow) int {
+		if c := cmp.Compare(rank[stageOf(a.call.Slot)], rank[stageOf(b.call.Slot)]); c != 0 {
 			return c
 		}
-		return compareNatural(a.slot, b.slot)
+		return compareNatural(a.call.Slot, b.call.Slot)
 	})
 }
 

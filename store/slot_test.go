@@ -9,13 +9,13 @@ import (
 )
 
 func sorted(slots ...string) string {
-	calls := make([]storedCall, len(slots))
+	calls := make([]callRow, len(slots))
 	for i, s := range slots {
-		calls[i].slot = s
+		calls[i].call.Slot = s
 	}
 	sortBySlot(calls)
 	for i := range calls {
-		slots[i] = calls[i].slot
+		slots[i] = calls[i].call.Slot
 	}
 	return strings.Join(slots, " ")
 }

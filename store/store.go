@@ -5,16 +5,15 @@
 // Writer as they come, and analysis, report and export read them back through a
 // Run, from a finished run or from one that is still going.
 //
-// What repeats is stored once. Each distinct part of a prompt and each distinct
-// reply is one content-addressed blob; a call is a list of blob numbers; the
-// calls of a trial share a row, and so do texts that came together; a trial's
-// record is a compact binary form of record.Trial (see layout.go). The plain
-// design was tried: a row for each call and each blob took twice the space, and
-// compressed JSON for the records three times the work to write and seven times
-// the work to read.
+// The database is for people too: what is one value is a column, what is nested
+// is JSON, and views answer what is asked most (see schema.go and docs/runs.md).
+// Each distinct part of a prompt and each distinct reply is stored once; only
+// the verdicts on single entries are compressed, because they are three quarters
+// of all bytes.
 //
 // It computes nothing from the records, judges none of them, never overwrites a
-// run and never repairs a damaged one.
+// run and never repairs a damaged one. Runs of version 0.1 are read, and brought
+// to today's tables when they go on.
 package store
 
 import (
@@ -49,13 +48,24 @@ var (
 	ErrUnfinished = errors.New("the trial has not finished")
 )
 
+// An explained error says already what it means.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
 // explain adds to an error of the database or the file system what it means
-// for the person who runs the program. path is the file or folder it concerns.
+// for the person who runs the program, once. path is the file or folder it
+// concerns.
 func explain(path string, err error) error {
+	if _, done := errors.AsType[explained](err); err == nil || done {
+		return err
+	}
+	return explained{meaning(path, err)}
+}
+
+func meaning(path string, err error) error {
 	const safe = "What was committed before is safe"
 	switch errorCode(err) {
-	case sqlite3.SQLITE_OK:
-		return nil
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%s: the disk is full; make room on it. %s: %w", path, safe, err)
 	case sqlite3.SQLITE_IOERR:
@@ -93,5 +103,5 @@ func errorCode(err error) int {
 
 // damaged says that a run's content cannot be what a Writer wrote.
 func damaged(path string, err error) error {
-	return fmt.Errorf("%s: %w; nothing was changed. Restore the folder from a copy, or make the run again in another folder: %w", path, ErrDamaged, err)
+	return explained{fmt.Errorf("%s: %w; nothing was changed. Restore the folder from a copy, or make the run again in another folder: %w", path, ErrDamaged, err)}
 }

@@ -1,16 +1,13 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -52,23 +49,24 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // A Writer adds what happens to a run. Its methods may be used by many
-// goroutines at once; none of them waits for the disk, except Flush and Close.
+// goroutines at once; none of them waits for the disk, except DurableCall, Flush
+// and Close.
 //
 // The first error in writing is final: nothing more is written, and every
-// method reports it from then on.
+// method reports it from then on. That the run's files have been moved, deleted
+// or replaced is such an error.
 type Writer struct {
-	outline *outline
+	plan *outline
 
 	queue   chan message
-	done    chan struct{} // closed when the scribe has put down its pen
+	done    chan struct{} // closed when the last has been written
 	failure atomic.Pointer[error]
-	coders  sync.Pool
 
 	mu     sync.RWMutex // held for reading while something is put into queue
 	closed bool
 
 	dir  string
-	lock *flock.Flock
+	lock *runLock
 
 	manifestMu sync.Mutex
 	manifest   record.Manifest
@@ -80,44 +78,59 @@ type Writer struct {
 	past   map[string]map[string]*record.Call // their calls, by trial and slot
 }
 
-// A message is what one method hands to the scribe: a call, a trial's end or a
-// new manifest, and in any case the wish to hear when it is committed.
+// A message is what one method hands to the committer: a call, a trial's end or
+// a new manifest, and in any case the wish to hear when it is committed.
 type message struct {
 	ordinal  int
+	key      string // of the trial
 	call     *record.Call
 	sums     callSums
-	trial    *ended
+	result   *resultRow
 	manifest []byte
 	flushed  chan error
 }
 
-// callSums are computed by the caller, which has more cores than the scribe.
-type callSums struct {
-	reply, reasoning [32]byte
-	promptDiffers    bool // PromptSHA256 is not that of the parts
+// An outline is what a Writer keeps of the plan: enough to find a trial's place
+// and to notice one that is not the planned one. The plan itself is in the
+// database; of a large study it would take most of the memory.
+type outline struct {
+	ordinals  map[string]int32
+	checksums []int64 // of the specs, by ordinal
 }
 
-// ended is a trial's packed record.
-type ended struct {
-	key     string
-	outcome string
-	packed  int
-	record  []byte
+func newOutline(plan iter.Seq[record.Spec]) (*outline, error) {
+	o := &outline{ordinals: map[string]int32{}}
+	for spec := range plan {
+		if first, twice := o.ordinals[spec.Key]; twice {
+			return nil, fmt.Errorf("the plan has trial %q twice, as number %d and %d", spec.Key, first, len(o.checksums))
+		}
+		o.ordinals[spec.Key] = int32(len(o.checksums))
+		o.checksums = append(o.checksums, checksum(specFields(&spec)))
+	}
+	return o, nil
+}
+
+// place returns a trial's place in the plan.
+func (o *outline) place(key string) (int, error) {
+	ordinal, ok := o.ordinals[key]
+	if !ok {
+		return 0, fmt.Errorf("%w: %q", ErrNotPlanned, key)
+	}
+	return int(ordinal), nil
 }
 
 // ErrClosed is reported by the methods of a Writer that has been closed.
 var ErrClosed = errors.New("the run's store has been closed")
 
-func startWriter(s *scribe, o *outline, opts Options) *Writer {
+func startWriter(c *committer, plan *outline, opts Options) *Writer {
 	w := &Writer{
-		outline: o,
-		queue:   make(chan message, opts.Queue),
-		done:    make(chan struct{}),
-		coders:  sync.Pool{New: func() any { return newEncoder() }},
+		plan:  plan,
+		queue: make(chan message, opts.Queue),
+		done:  make(chan struct{}),
 	}
 	go func() {
 		defer close(w.done)
-		s.work(w.queue, opts, func(err error) { w.failure.CompareAndSwap(nil, &err) })
+		c.work(w.queue, opts, func(err error) { w.failure.CompareAndSwap(nil, &err) })
 	}()
 	return w
 }
@@ -153,43 +166,34 @@ func wait(ctx context.Context, committed <-chan error) error {
 }
 
 func (w *Writer) call(ctx context.Context, call *record.Call, committed chan error) error {
-	ordinal, err := w.outline.place(call.Trial)
+	ordinal, err := w.plan.place(call.Trial)
 	if err != nil {
 		return fmt.Errorf("recording call %s: %w", call.Slot, err)
-	}
-	m := message{ordinal: ordinal, call: call, flushed: committed}
-	m.sums.reply = sha256.Sum256([]byte(call.Reply))
-	if call.Reasoning != "" {
-		m.sums.reasoning = sha256.Sum256([]byte(call.Reasoning))
 	}
 	for i := range call.Prompt {
 		if call.Prompt[i].Sum == [32]byte{} {
 			return fmt.Errorf("recording call %s of trial %s: part %d of its prompt has no sum", call.Slot, call.Trial, i)
 		}
 	}
-	m.sums.promptDiffers = promptSum(call.Prompt) != call.PromptSHA256
-	return w.hand(ctx, m)
+	return w.hand(ctx, message{ordinal: ordinal, key: call.Trial, call: call, sums: newCallSums(call), flushed: committed})
 }
 
 // Trial hands over a trial that has ended, finished or failed. Its calls are
 // committed with it or before it. The trial may be changed afterwards.
 func (w *Writer) Trial(ctx context.Context, t *record.Trial) error {
-	ordinal, err := w.outline.place(t.Key)
+	ordinal, err := w.plan.place(t.Key)
 	if err != nil {
 		return fmt.Errorf("recording a trial: %w", err)
 	}
-	if !w.outline.planned(ordinal, t.Spec) {
+	if w.plan.checksums[ordinal] != checksum(specFields(&t.Spec)) {
 		return fmt.Errorf("recording trial %s: it is not the one that was planned under this key: %+v", t.Key, t.Spec)
 	}
-	c := w.coders.Get().(*coder)
-	body := encode(c, t, (*coder).trial)
-	e := &ended{key: t.Key, outcome: t.Outcome}
-	if e.record, e.packed = pack(quick, nil, body); e.packed == packedRaw {
-		e.record = bytes.Clone(body)
+	row, err := newResultRow(t)
+	if err != nil {
+		return fmt.Errorf("recording trial %s: %w", t.Key, err)
 	}
-	w.coders.Put(c)
 	w.forget(t.Key)
-	return w.hand(ctx, message{ordinal: ordinal, trial: e})
+	return w.hand(ctx, message{ordinal: ordinal, key: t.Key, result: row})
 }
 
 // Models replaces what the manifest says of the run's models, by what has shown
@@ -227,7 +231,6 @@ func (w *Writer) Close() error {
 	<-w.done
 	if first && w.lock != nil {
 		if err := w.lock.Close(); err != nil {
-			err = explain(w.lock.Path(), err)
 			w.failure.CompareAndSwap(nil, &err)
 		}
 	}
@@ -261,13 +264,4 @@ func (w *Writer) hand(ctx context.Context, m message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// promptSum is llm's sum of a prompt: SHA-256 over the sums of its parts.
-func promptSum(parts []record.Part) [32]byte {
-	buf := make([]byte, 0, 16*sha256.Size)
-	for i := range parts {
-		buf = append(buf, parts[i].Sum[:]...)
-	}
-	return sha256.Sum256(buf)
 }

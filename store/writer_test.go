@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,18 +72,22 @@ func TestDiskFull(t *testing.T) {
 	} else if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	scribe, err := newScribe(filepath.Join(dir, DatabaseName), len(s.plan), Options{})
+	c, err := newCommitter(filepath.Join(dir, DatabaseName), make([]bool, len(s.plan)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := scribe.db.exec("PRAGMA max_page_count = 40"); err != nil { // SQLite takes this for a full disk
+	var pages int
+	if err := c.db.queryRow("PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+12)); err != nil { // SQLite takes this for a full disk
 		t.Fatal(err)
 	}
 	plan, err := newOutline(slices.Values(s.plan))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := startWriter(scribe, plan, Options{Queue: 2, CommitCount: 50, CommitAfter: 1 << 40})
+	w := startWriter(c, plan, Options{Queue: 2, CommitCount: 50, CommitAfter: 1 << 40})
 	var failed []error
 	ctx := context.Background()
 	for i := range s.plan {
@@ -197,7 +202,7 @@ func TestContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.exec("BEGIN IMMEDIATE"); err != nil { // now the scribe cannot write
+	if err := other.exec("BEGIN IMMEDIATE"); err != nil { // now the writer cannot
 		t.Fatal(err)
 	}
 	var calls int

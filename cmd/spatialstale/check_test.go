@@ -23,16 +23,21 @@ func TestCheck(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"a result swapped":    {"CREATE TEMP TABLE t AS SELECT * FROM results WHERE trial IN (0, 1); UPDATE results SET packed = (SELECT packed FROM t WHERE t.trial = 1 - results.trial), record = (SELECT record FROM t WHERE t.trial = 1 - results.trial) WHERE trial IN (0, 1)", exitFailed, "comes out otherwise"},
+		"a result swapped":    {"UPDATE results SET trial = -1 WHERE trial = 0; UPDATE results SET trial = 0 WHERE trial = 1; UPDATE results SET trial = 1 WHERE trial = -1", exitFailed, "comes out otherwise"},
 		"calls lost":          {"DELETE FROM calls WHERE id = 1", exitFailed, "cannot be made again"},
 		"a result lost":       {"DELETE FROM results WHERE trial = 3", exitStopped, "1 trials are missing"},
-		"a planned one lost":  {"DELETE FROM trials WHERE ordinal = 2", exitFailed, "its manifest says 36"},
-		"an outcome changed":  {"UPDATE results SET outcome = 'error' WHERE trial = 4", exitFailed, "is listed as error"},
-		"sums lost":           {"DELETE FROM sums", exitFailed, "missing in the list of sums"},
+		"a planned one lost":  {"DELETE FROM plan WHERE ordinal = 2", exitFailed, "its manifest says 36"},
+		"a strategy changed":  {"UPDATE plan SET strategy = 'oracle' WHERE ordinal = 2", exitFailed, "its row was changed since it was written"},
+		"an outcome changed":  {"UPDATE results SET outcome = 'error' WHERE trial = 4", exitFailed, "its row was changed since it was written"},
+		"a prompt lost":       {"DELETE FROM prompts WHERE id = 1", exitFailed, "refer to no row of prompts"},
 		"a kind changed":      {"UPDATE blobs SET kind = 'x' WHERE id = (SELECT min(id) FROM blobs)", exitFailed, "no kind that there is"},
-		"an instance changed": {"UPDATE instances SET record = (SELECT record FROM instances WHERE ordinal = 1), packed = (SELECT packed FROM instances WHERE ordinal = 1) WHERE ordinal = 0", exitFailed, "is not what the seed gives"},
-		"a sum changed":       {"UPDATE blobs SET sums = zeroblob(length(sums)) WHERE id = (SELECT min(id) FROM blobs)", exitFailed, "stored under 0000000000000000"},
-		"a text changed":      {"UPDATE blobs SET data = CAST(replace(CAST(data AS TEXT), 'F', 'G') AS BLOB), packed = 0 WHERE id = (SELECT max(id) FROM blobs WHERE packed = 0 AND kind = 'png')", exitFailed, "picture"},
+		"an instance changed": {"UPDATE instances SET record = (SELECT record FROM instances WHERE ordinal = 1) WHERE ordinal = 0", exitFailed, "is not what the seed gives"},
+		"a cell changed":      {"UPDATE instances SET record = replace(record, 'S', 'F') WHERE ordinal = 0", exitFailed, "is not the one in the run's manifest"},
+		"a sum changed":       {"UPDATE blobs SET sum = zeroblob(32) WHERE id = (SELECT min(id) FROM blobs)", exitFailed, "its sum is another"},
+		"a picture changed":   {"UPDATE blobs SET file = CAST(replace(CAST(file AS TEXT), 'F', 'G') AS BLOB) WHERE id = (SELECT max(id) FROM blobs WHERE kind = 'png')", exitFailed, "picture"},
+		"a trigger added":     {"CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END", exitFailed, "trigger t"},
+		"a model replaced":    {"UPDATE meta SET value = replace(value, '\"name\": \"ref/messy\"', '\"name\": \"openai/gpt-4o\"')", exitFailed, "the manifest lists openai/gpt-4o"},
+		"a version unknown":   {"UPDATE meta SET value = replace(value, '\"version\": 1', '\"version\": 9')", exitFailed, "version 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))

@@ -25,7 +25,7 @@ func TestKilledInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, q := range []string{"BEGIN IMMEDIATE", "UPDATE trials SET model = hex(zeroblob(20000))", "UPDATE results SET outcome = hex(zeroblob(20000))"} {
+	for _, q := range []string{"BEGIN IMMEDIATE", "UPDATE plan SET model = hex(zeroblob(20000))", "UPDATE results SET outcome = hex(zeroblob(20000))"} {
 		if _, err := conn.ExecContext(context.Background(), q); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestKilledInPlace(t *testing.T) {
 // TestLostPlan would fail if a run that has lost trials or instances were read
 // as a smaller run.
 func TestLostPlan(t *testing.T) {
-	for _, damage := range []string{"DELETE FROM trials WHERE ordinal = 0", "DELETE FROM trials WHERE ordinal = (SELECT max(ordinal) FROM trials)"} {
+	for _, damage := range []string{"DELETE FROM plan WHERE ordinal = 0", "DELETE FROM plan WHERE ordinal = (SELECT max(ordinal) FROM plan)"} {
 		s := newSample()
 		dir := s.written(t)
 		db, err := sql.Open("sqlite", filepath.Join(dir, DatabaseName))
