@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,13 +13,7 @@ import (
 // everything that is said of it: {"version": 1, "figure": …}, the figure with
 // the field names of analysis.Figure. A value that is undefined is null.
 func FigureJSON(w io.Writer, f *analysis.Figure) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(struct {
-		Version int              `json:"version"`
-		Figure  *analysis.Figure `json:"figure"`
-	}{FormatVersion, f}); err != nil {
+	if err := indented(w, object{{"version", FormatVersion}, {"figure", f}}); err != nil {
 		return fmt.Errorf("figure %s as JSON: %w", f.ID, err)
 	}
 	return nil
@@ -61,11 +54,7 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 			writeScene(out, csvLabel(p.Title), p.Scene)
 		}
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("figure %s as CSV: %w", f.ID, err)
-	}
-	return nil
+	return flush(out, "figure", f.ID)
 }
 
 func fieldsOfValue(v *float64, r *analysis.Span) []string {

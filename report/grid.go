@@ -42,12 +42,10 @@ const leastFold, greatestFold = 12, 40
 // leave out: columns, by their headings, and after long labels have been folded
 // the standard deviations. The grid is nil when there is none.
 func fit(v *view, width int) (*grid, []string) {
-	section := sectionOf(v)
-	if section >= 0 && !repeats(v, section) {
-		if g := measure(v, v.cols, -1, roomy); g.width() <= width {
-			return g, nil
-		}
+	if g := measure(v, v.cols, sectionThatRepeats(v), roomy); g.width() <= width {
+		return g, nil
 	}
+	section := sectionOf(v)
 	for d := roomy; d < tight; d++ {
 		if g := measure(v, v.cols, section, d); g.width() <= width {
 			return g, nil
@@ -104,14 +102,16 @@ func sectionOf(v *view) int {
 	return -1
 }
 
-// repeats reports whether any two neighbouring rows share a label.
-func repeats(v *view, col int) bool {
-	for r := 1; r < len(v.table.Rows); r++ {
+// sectionThatRepeats is sectionOf where any two neighbouring rows share a
+// section: sections of a row each are better told in a column.
+func sectionThatRepeats(v *view) int {
+	col := sectionOf(v)
+	for r := 1; col >= 0 && r < len(v.table.Rows); r++ {
 		if v.table.Rows[r][col].Label == v.table.Rows[r-1][col].Label {
-			return true
+			return col
 		}
 	}
-	return false
+	return -1
 }
 
 // leastImportant returns the place in cols of the column to leave out next,
@@ -287,17 +287,14 @@ func (p *printer) grid(g *grid) {
 	p.line(p.style(dim, rule))
 	indent := strings.Repeat(" ", g.indent())
 	for r, row := range g.table.Rows {
-		starts := r == 0
-		if g.section >= 0 {
-			starts = starts || row[g.section].Label != g.table.Rows[r-1][g.section].Label
-			if starts {
-				if r > 0 {
-					p.line("")
-				}
-				p.sectionHead(&row[g.section])
-			}
+		starts := g.starts(r, 0)
+		if starts && r > 0 {
+			p.line("")
 		}
-		for _, fields := range g.row(r, starts) {
+		if starts {
+			p.sectionHead(&row[g.section])
+		}
+		for _, fields := range g.row(r, starts || r == 0) {
 			p.line(indent + strings.Join(fields, strings.Repeat(" ", gutter)))
 		}
 	}
@@ -338,22 +335,37 @@ func (g *grid) row(r int, starts bool) [][]string {
 // same as in the row above, so that saying it again would only hide what
 // changes. The last of the labels is always said.
 func (g *grid) repeated(r, i int) bool {
-	lastLabel := 0
-	for j := range g.columns {
-		if g.columns[j].Kind == analysis.Label {
-			lastLabel = j
-		}
-	}
-	if i >= lastLabel {
+	if i >= g.lastLabel() {
 		return false
 	}
 	for j := range i + 1 {
-		c := &g.columns[j]
-		if c.Kind != analysis.Label || c.cells[r] != c.cells[r-1] {
+		if c := &g.columns[j]; c.Kind != analysis.Label || c.cells[r] != c.cells[r-1] {
 			return false
 		}
 	}
 	return true
+}
+
+// lastLabel is the column that names a row: the last label before its numbers.
+func (g *grid) lastLabel() int {
+	last := -1
+	for i := range g.columns {
+		if g.columns[i].Kind != analysis.Label {
+			break
+		}
+		last = i
+	}
+	return last
+}
+
+// starts reports whether a section begins at a row; with the first row that is
+// shown, one begins again.
+func (g *grid) starts(r, first int) bool {
+	if g.section < 0 {
+		return false
+	}
+	rows := g.table.Rows
+	return r == first || rows[r][g.section].Label != rows[r-1][g.section].Label
 }
 
 func (p *printer) sectionHead(c *analysis.Cell) {

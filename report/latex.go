@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -125,16 +126,6 @@ func (t *latexTable) rows(from, lines int) int {
 		}
 	}
 	return to
-}
-
-// starts reports whether a section begins at a row; one begins again with each
-// part.
-func (t *latexTable) starts(r, from int) bool {
-	if t.section < 0 {
-		return false
-	}
-	rows := t.table.Rows
-	return r == from || rows[r][t.section].Label != rows[r-1][t.section].Label
 }
 
 // environment is that of a table over both columns of a page where one does not
@@ -264,7 +255,7 @@ func writeLaTeXHead(out *bufio.Writer, g *grid) {
 
 // latexText escapes text for LaTeX. Letters that a plain document has no sign
 // for are written by their number. A long word, which is a model's name or an
-// address, may break behind the marks in it.
+// address, may break behind the marks in it, or else anywhere now and then.
 func latexText(s string) string {
 	words := strings.Split(clean(s), " ")
 	for i, word := range words {
@@ -279,7 +270,7 @@ const longWord = 24
 func latexWord(s string) string {
 	long := utf8.RuneCountInString(s) >= longWord
 	var b strings.Builder
-	last := rune(0)
+	last, unbroken := rune(0), 0
 	for _, r := range s {
 		switch {
 		case r == '-' && last == '-', r == '\'' && last == '\'', r == '`' && last == '`':
@@ -292,8 +283,11 @@ func latexWord(s string) string {
 		default:
 			fmt.Fprintf(&b, "[U+%04X]", r)
 		}
-		if long && strings.ContainsRune("/-_:&?=@", r) {
-			b.WriteString("\\allowbreak{}")
+		if unbroken++; !unicode.IsLetter(r) && !unicode.IsDigit(r) || unbroken == longWord/2 {
+			if long {
+				b.WriteString("\\allowbreak{}")
+			}
+			unbroken = 0
 		}
 		last = r
 	}

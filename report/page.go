@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -200,43 +201,27 @@ func (v *pageView) about(p *Page) {
 	}
 }
 
-// results puts tables and figures under their topics, in the topics' order, each
-// figure before the table that the paper has the same place for.
+// results puts tables and figures under their topics, in the topics' order.
 func (v *pageView) results(p *Page) error {
 	byTopic := map[analysis.Topic][]pageResult{}
-	drawn := make([]bool, len(p.Figures))
-	draw := func(i int) error {
+	for i := range p.Figures {
 		f := &p.Figures[i]
-		drawn[i] = true
 		if len(f.Panels) == 0 {
 			v.Absent = append(v.Absent, clean(need(f.ID, f.Paper, f.Need)))
-			return nil
-		}
-		one, err := pageFigureOf(f)
-		byTopic[f.Topic] = append(byTopic[f.Topic], pageResult{Figure: one})
-		return err
-	}
-	for i := range p.Tables {
-		t := &p.Tables[i]
-		for k := range p.Figures {
-			if f := &p.Figures[k]; !drawn[k] && t.Paper != "" && f.Paper == t.Paper && f.Topic == t.Topic {
-				if err := draw(k); err != nil {
-					return err
-				}
-			}
-		}
-		if len(t.Rows) == 0 {
-			v.Absent = append(v.Absent, clean(need(t.ID, t.Paper, t.Need)))
 			continue
 		}
+		one, err := pageFigureOf(f)
+		if err != nil {
+			return err
+		}
+		byTopic[f.Topic] = append(byTopic[f.Topic], pageResult{Figure: one})
+	}
+	with, without := split(p.Tables)
+	for _, t := range with {
 		byTopic[t.Topic] = append(byTopic[t.Topic], pageResult{Table: pageTableOf(t, p.Trials)})
 	}
-	for i := range p.Figures {
-		if !drawn[i] {
-			if err := draw(i); err != nil {
-				return err
-			}
-		}
+	for _, t := range without {
+		v.Absent = append(v.Absent, clean(need(t.ID, t.Paper, t.Need)))
 	}
 	topics := slices.Clone(analysis.Topics)
 	for _, topic := range slices.Sorted(maps.Keys(byTopic)) { // such as none, of a comparison
@@ -246,11 +231,7 @@ func (v *pageView) results(p *Page) error {
 	}
 	for _, topic := range topics {
 		if len(byTopic[topic]) > 0 {
-			name := string(topic)
-			if name == "" {
-				name = "Results"
-			}
-			v.Topics = append(v.Topics, pageTopic{fmt.Sprintf("topic-%d", len(v.Topics)+1), name, byTopic[topic]})
+			v.Topics = append(v.Topics, pageTopic{fmt.Sprintf("topic-%d", len(v.Topics)+1), cmp.Or(string(topic), "Results"), byTopic[topic]})
 		}
 	}
 	return nil
@@ -281,13 +262,13 @@ func (v *pageView) replays(p *Page) error {
 		return err
 	}
 	v.Trials = template.HTML(packed)
-	v.Replayed = fmt.Sprintf("All %s are here", counted(ts.added, "trial"))
+	v.Replayed = fmt.Sprintf("This page has %s, all that there are", counted(ts.added, "trial"))
 	if ts.added > ts.embedded {
-		v.Replayed = fmt.Sprintf("The first %s of %s trials are here", thousands(ts.embedded), thousands(ts.added))
+		v.Replayed = fmt.Sprintf("This page has the first %s of %s trials", thousands(ts.embedded), thousands(ts.added))
 		v.Capped = fmt.Sprintf("spatialstale trace %s --seed SEED --strategy STRATEGY", quoted(p.Runs[0].Name))
 	}
 	if ts.failed > 0 {
-		v.Replayed += fmt.Sprintf("; %s failed", thousands(ts.failed))
+		v.Replayed += fmt.Sprintf(" (%s failed)", thousands(ts.failed))
 	}
 	v.Words = chosenRule
 	return nil

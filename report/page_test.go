@@ -24,14 +24,14 @@ import (
 
 // lakeOf is an instance of L3 with an event, and a memory of every cell.
 func lakeOf(seed int) *record.Instance {
-	in := &record.Instance{Seed: seed, Regime: "L3", Rows: []string{"SFF", "FHF", "FFG"}, RowsAfter: []string{"SHF", "FFF", "FFG"},
+	in := &record.Instance{Seed: seed, Regime: "L3", Rows: []string{"SFFF", "FHFF", "FFFF", "FFFG"}, RowsAfter: []string{"SHFF", "FFFF", "FFFF", "FFFG"},
 		Events: []record.Event{{Step: 1, Flips: []record.Flip{{Pos: record.Pos{0, 1}, To: "H"}, {Pos: record.Pos{1, 1}, To: "F"}}}}}
-	for i := range 9 {
+	for i := range 16 {
 		claim, words := "SAFE", "Frozen ice - safe to walk"
-		if i == 4 {
+		if i == 5 {
 			claim, words = "DANGER", "Hole - dangerous, do not step"
 		}
-		p := record.Pos{i / 3, i % 3}
+		p := record.Pos{i / 4, i % 4}
 		in.Memory = append(in.Memory, record.MemoryEntry{ID: fmt.Sprintf("mem_%03d", i), Pos: p, Claim: claim, Text: fmt.Sprintf("%s at (%d,%d): %s", claim, p[0], p[1], words)})
 	}
 	return in
@@ -40,11 +40,11 @@ func lakeOf(seed int) *record.Instance {
 // walk is an episode that audits, moves, loses a change, and dies.
 func walk() *record.Trial {
 	t := &record.Trial{Version: 1, Outcome: record.Death, Death: &record.DeathRecord{Pos: record.Pos{0, 1}, Cause: record.CauseStaleShown}}
-	t.Spec = record.Spec{Key: "0123456789abcdef", Task: record.Navigate, Model: "openai/gpt-4o", Modality: record.Text, Regime: "L3", Seed: 7, Rows: 3, Cols: 3, Strategy: "omcd", Batch: 10, Framing: "neutral", Episode: 1}
+	t.Spec = record.Spec{Key: "0123456789abcdef", Task: record.Navigate, Model: "openai/gpt-4o", Modality: record.Text, Regime: "L3", Seed: 7, Rows: 4, Cols: 4, Strategy: "omcd", Batch: 10, Framing: "neutral", Episode: 1}
 	in := lakeOf(7)
 	w := record.Window{Step: 0, Replies: []record.Parsed{{Slot: "window0/batch0", Outcome: "partial"}}}
 	for i, e := range in.Memory {
-		verdict := []string{record.Valid, record.Stale, record.Stale, record.Unanswered}[min(i, 3)]
+		verdict := []string{record.Valid, record.Stale, record.Stale, record.Unanswered, record.Valid}[min(i, 4)]
 		w.Judgments = append(w.Judgments, record.Judgment{MemoryID: e.ID, Pos: e.Pos, Claim: e.Claim, Verdict: verdict, Reason: "it looks so"})
 	}
 	t.Windows = []record.Window{w}
@@ -184,12 +184,12 @@ func TestPageOrder(t *testing.T) {
 		"Some models are reference agents", "Study paper", "1 August 2026 · spatialstale 1.2.3 · 2 models: openai/gpt-4o, ref/reader",
 		"Stale memory costs gpt-4o 0.50 of its success [0.31, 0.72].", "Findings on controls", "The reader loses nothing.",
 		"2 of 300 trials failed.", "Detection 1 table, 1 figure", "Navigation 1 table",
-		"Not in this run 2", "sizes (the paper’s Table 6) needs lakes of several sizes", "figure-6 needs episodes from pictures.",
-		"All 1 trial are here", "How runs/mine was made", `"name": "paper"`, "Judge each entry.", "Its text is not at hand.",
+		"Not in this run 2", "figure-6 needs episodes from pictures.", "sizes (the paper’s Table 6) needs lakes of several sizes",
+		"This page has 1 trial, all that there are", "How runs/mine was made", `"name": "paper"`, "Judge each entry.", "Its text is not at hand.",
 	} {
 		i := strings.Index(words[at:], want)
 		if i < 0 {
-			t.Fatalf("%q does not follow\n%s", want, words[at:])
+			t.Fatalf("%q does not follow\n%.500s", want, words[at:])
 		}
 		at += i
 	}
@@ -304,12 +304,11 @@ type packed struct {
 			Visible                    []string
 		}
 	}
-	Settings []struct{ Run, Task, Model, Strategy, Size string }
-	Lakes    []struct {
-		Seed    int
-		Entries [][]any
+	Settings []struct {
+		Run, Task, Model, Strategy string
+		Rows                       int
 	}
-	Texts []string
+	Lakes []record.Instance
 	Words map[string]struct {
 		Replies map[string][2]string
 		Reasons map[string]map[string]string
@@ -364,18 +363,18 @@ func TestTrialsOnThePage(t *testing.T) {
 		t.Errorf("the trial is %+v", got)
 	}
 	a := got.Audits[0]
-	if a.Stale != "1-2" || a.Unanswered != "3-8" || a.Skipped != "" {
+	if a.Stale != "1-2" || a.Unanswered != "3" || a.Skipped != "" {
 		t.Errorf("the audit is %+v", a)
 	}
 	raw, _ := json.Marshal([]any{got.Events, got.Dropped, got.Removed, got.Fallbacks})
 	if want := `[[[2,[[0,1,"H"]]]],[[2,[[1,1,"F"]]]],[[1,"1-2"],[2,"1"]],[[2,"refusal"]]]`; string(raw) != want {
 		t.Errorf("changes are %s, want %s", raw, want)
 	}
-	if s := doc.Settings[0]; s.Run != "runs/mine" || s.Strategy != "omcd" || s.Size != "3x3" {
+	if s := doc.Settings[0]; s.Run != "runs/mine" || s.Strategy != "omcd" || s.Rows != 4 {
 		t.Errorf("the setting is %+v", s)
 	}
-	if e := doc.Lakes[0].Entries[4]; fmt.Sprint(e) != "[1 1 1 mem_004 0]" || doc.Texts[1] != "DANGER at @: Hole - dangerous, do not step" {
-		t.Errorf("entry %v with the texts %q", e, doc.Texts)
+	if diff := cmp.Diff(lakeOf(7), &doc.Lakes[0]); diff != "" {
+		t.Errorf("the lake (-want +got):\n%s", diff)
 	}
 	words := doc.Words["0"]
 	if words.Replies["window0/batch0"][0] != "I would rather not." || words.Replies["step1"] != [2]string{`{"action":"UP"}`, "up is best"} || words.Reasons["0"]["1"] != "it looks so" {
@@ -392,9 +391,9 @@ func TestTrialsReadBack(t *testing.T) {
 		for i := range rapid.IntRange(0, 9).Draw(t, "steps") {
 			action := rapid.SampledFrom([]string{"UP", "DOWN", "LEFT", "RIGHT"}).Draw(t, "action")
 			d := map[string]record.Pos{"UP": {-1, 0}, "DOWN": {1, 0}, "LEFT": {0, -1}, "RIGHT": {0, 1}}[action]
-			next := record.Pos{min(max(pos[0]+d[0], 0), 2), min(max(pos[1]+d[1], 0), 2)}
+			next := record.Pos{min(max(pos[0]+d[0], 0), 3), min(max(pos[1]+d[1], 0), 3)}
 			if rapid.IntRange(0, 9).Draw(t, "slips") == 0 {
-				next = record.Pos{2, 2}
+				next = record.Pos{3, 3}
 			}
 			s := record.Step{T: i + 1, Pos: pos, Action: action, Next: next, Memory: record.MemoryFiltered, Fallback: rapid.Bool().Draw(t, "fallback")}
 			for n := range 9 {
@@ -424,7 +423,7 @@ func TestTrialsReadBack(t *testing.T) {
 				t.Fatalf("step %d, %s, is %c", i, s.Action, letter)
 			}
 			d := map[string]record.Pos{"U": {-1, 0}, "D": {1, 0}, "L": {0, -1}, "R": {0, 1}}[s.Action[:1]]
-			at = record.Pos{min(max(at[0]+d[0], 0), 2), min(max(at[1]+d[1], 0), 2)}
+			at = record.Pos{min(max(at[0]+d[0], 0), 3), min(max(at[1]+d[1], 0), 3)}
 			if got.Path != nil {
 				at = got.Path[i+1]
 			}

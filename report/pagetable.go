@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,42 +61,31 @@ func pageTableOf(t *analysis.Table, trials *Trials) *pageTable {
 		ID: t.ID, Title: clean(t.Title), Place: paperPlace(t.Paper), About: clean(t.About), Lifted: clean(v.lifted),
 		Warnings: cleaned(t.Warnings), Notes: cleaned(t.Notes),
 	}
-	section := sectionOf(v)
-	if section >= 0 && !repeats(v, section) {
-		section = -1
-	}
-	var cols []int
-	for _, i := range v.cols {
-		if i != section {
-			cols = append(cols, i)
-		}
-	}
-	out.heads(t, cols)
-	last := lastLabel(t, cols)
+	g := measure(v, v.cols, sectionThatRepeats(v), roomy)
+	out.heads(g)
+	last := g.lastLabel()
 	for r, row := range t.Rows {
-		if r == 0 || section >= 0 && row[section].Label != t.Rows[r-1][section].Label {
+		starts := g.starts(r, 0)
+		if r == 0 || starts {
 			b := pageBody{}
-			if section >= 0 {
-				c := &row[section]
+			if starts {
+				c := &row[g.section]
 				b.Section = pageCell{Lead: sectionName(c), Tag: clean(c.Tag), Full: fullName(c)}
 			}
 			out.Bodies = append(out.Bodies, b)
 		}
-		body := &out.Bodies[len(out.Bodies)-1]
 		one := pageRow{Trials: trials.behind(t, row)}
-		again := len(body.Rows) > 0
-		for k, i := range cols {
-			c := pageCellOf(&t.Columns[i], &row[i])
-			if c.Label {
-				again = again && k < last && row[i].Label == t.Rows[r-1][i].Label
-				c.Again, c.Head = again, k == last
-			}
+		for k, col := range g.columns {
+			c := pageCellOf(col.Column, &row[col.index])
+			c.Head = k == last
+			c.Again = r > 0 && !starts && g.repeated(r, k)
 			one.Cells = append(one.Cells, c)
 		}
 		out.Linked = out.Linked || one.Trials != ""
+		body := &out.Bodies[len(out.Bodies)-1]
 		body.Rows = append(body.Rows, one)
 	}
-	out.Columns = len(cols)
+	out.Columns = len(g.columns)
 	if out.Linked {
 		out.Columns++
 	}
@@ -103,34 +93,19 @@ func pageTableOf(t *analysis.Table, trials *Trials) *pageTable {
 }
 
 // heads lays out the columns' headings, and above them those that they share.
-func (h *pageTable) heads(t *analysis.Table, cols []int) {
-	shared := false
-	for _, i := range cols {
-		col := &t.Columns[i]
-		h.Heads = append(h.Heads, pageHead{Text: clean(heading(col)), Span: 1, Label: col.Align != analysis.Right})
-		if n := len(h.Groups); n > 0 && h.Groups[n-1].Text == col.Group {
-			h.Groups[n-1].Span++
-		} else {
-			h.Groups = append(h.Groups, pageHead{Text: clean(col.Group), Span: 1})
-		}
-		shared = shared || col.Group != ""
+func (h *pageTable) heads(g *grid) {
+	for i := range g.columns {
+		col := &g.columns[i]
+		h.Heads = append(h.Heads, pageHead{clean(heading(col.Column)), 1, col.Align != analysis.Right})
 	}
-	if !shared {
+	from := 0
+	for _, s := range g.spans() {
+		h.Groups = append(h.Groups, pageHead{Text: clean(s.name), Span: s.last + 1 - from})
+		from = s.last + 1
+	}
+	if !slices.ContainsFunc(h.Groups, func(g pageHead) bool { return g.Text != "" }) {
 		h.Groups = nil
 	}
-}
-
-// lastLabel returns the place in cols of the label that names a row, which is
-// the last before the numbers begin.
-func lastLabel(t *analysis.Table, cols []int) int {
-	last := -1
-	for k, i := range cols {
-		if t.Columns[i].Kind != analysis.Label {
-			break
-		}
-		last = k
-	}
-	return last
 }
 
 func pageCellOf(col *analysis.Column, c *analysis.Cell) pageCell {

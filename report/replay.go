@@ -23,13 +23,13 @@ const replayedTrials = 100_000
 // dozen bytes, so a page has all of a run, and the models' own words for some.
 // Its zero value is empty and ready for use.
 //
-// The page's script takes what ReplayTrial and the other types here marshal to.
+// The page's script takes what the types here marshal to.
 type Trials struct {
 	packed  bytes.Buffer
 	zip     *gzip.Writer
 	encoded []byte // nil until no more are added
 	doc     replayDocument
-	places  map[string]int // of settings, lakes and texts in doc, and of trials' short keys
+	places  map[string]int // of settings and lakes in doc; and trials' short keys
 	kinds   map[[3]string]bool
 	chosen  map[string]int // keys of the trials whose words a page has, with their places
 	order   []string       // of these keys
@@ -40,33 +40,16 @@ type Trials struct {
 // A replayDocument is everything but the trials.
 type replayDocument struct {
 	Settings []replaySetting              `json:"settings"`
-	Lakes    []replayLake                 `json:"lakes"`
-	Texts    []string                     `json:"texts"` // of entries; @ stands for the cell
+	Lakes    []record.Instance            `json:"lakes"`
 	Labels   map[string]map[string]string `json:"labels"`
 	Words    map[int]*replayWords         `json:"words"` // by the trial's place
 }
 
-// A replaySetting is what many trials have in common.
+// A replaySetting is what many trials have in common: a specification without
+// key, seed and episode.
 type replaySetting struct {
-	Run      string `json:"run"`
-	Task     string `json:"task"`
-	Model    string `json:"model"`
-	Modality string `json:"modality"`
-	Regime   string `json:"regime"`
-	Strategy string `json:"strategy"`
-	Framing  string `json:"framing"`
-	Batch    int    `json:"batch"`
-	Size     string `json:"size"`
-}
-
-// A replayLake is an instance. An entry is its row, its column, the place of its
-// words in the document's texts, its id, and 1 where it claims SAFE.
-type replayLake struct {
-	Seed    int            `json:"seed"`
-	Rows    []string       `json:"rows"`
-	After   []string       `json:"after"`
-	Events  []record.Event `json:"events"`
-	Entries [][]any        `json:"entries"`
+	Run string `json:"run"`
+	record.Spec
 }
 
 // A replayTrial is what happened on a lake. Lists of changes hold [step, value]
@@ -171,55 +154,52 @@ func (ts *Trials) AddWords(t *record.Trial, in *record.Instance, calls []*record
 	return nil
 }
 
-// place returns the place of what a name stands for in a list, to which add adds
-// it when it is not there.
-func (ts *Trials) place(name string, n int, add func()) int {
-	at, ok := ts.places[name]
-	if !ok {
-		at = n
-		ts.places[name] = at
-		add()
+// place returns the place in a list of what a name stands for, and whether it is
+// the next one.
+func (ts *Trials) place(name string, next int) (at int, added bool) {
+	if at, ok := ts.places[name]; ok {
+		return at, false
+	}
+	ts.places[name] = next
+	return next, true
+}
+
+func (ts *Trials) setting(run string, spec record.Spec) int {
+	spec.Key, spec.Seed, spec.Episode, spec.Model = "", 0, 0, clean(spec.Model)
+	one := replaySetting{clean(run), spec}
+	at, added := ts.place(fmt.Sprintf("setting %#v", one), len(ts.doc.Settings))
+	if added {
+		ts.doc.Settings = append(ts.doc.Settings, one)
 	}
 	return at
 }
 
-func (ts *Trials) setting(run string, s *record.Spec) int {
-	one := replaySetting{clean(run), s.Task, clean(s.Model), s.Modality, s.Regime, s.Strategy, s.Framing, s.Batch, fmt.Sprintf("%dx%d", s.Rows, s.Cols)}
-	return ts.place(fmt.Sprintf("setting %#v", one), len(ts.doc.Settings), func() { ts.doc.Settings = append(ts.doc.Settings, one) })
-}
-
 func (ts *Trials) lake(in *record.Instance) int {
-	name := fmt.Sprintf("lake %d %q %dx%d", in.Seed, in.Regime, len(in.Rows), len(in.Rows[0]))
-	return ts.place(name, len(ts.doc.Lakes), func() {
-		l := replayLake{Seed: in.Seed, Rows: in.Rows, After: in.RowsAfter, Events: in.Events}
-		for i := range in.Memory {
-			e := &in.Memory[i]
-			words := strings.Replace(cut(e.Text), at(e.Pos).String(), "@", 1)
-			text := ts.place("text "+words, len(ts.doc.Texts), func() { ts.doc.Texts = append(ts.doc.Texts, words) })
-			safe := 0
-			if e.Claim == "SAFE" {
-				safe = 1
-			}
-			l.Entries = append(l.Entries, []any{e.Pos[0], e.Pos[1], text, e.ID, safe})
+	at, added := ts.place(fmt.Sprintf("lake %d %q %dx%d", in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])), len(ts.doc.Lakes))
+	if added {
+		one := *in
+		one.Memory = slices.Clone(in.Memory)
+		for i := range one.Memory {
+			one.Memory[i].Text = cut(one.Memory[i].Text)
 		}
-		ts.doc.Lakes = append(ts.doc.Lakes, l)
-	})
+		ts.doc.Lakes = append(ts.doc.Lakes, one)
+	}
+	return at
 }
 
 // key returns the beginning of a key that no trial before it has.
 func (ts *Trials) key(key string) string {
 	short := key[:min(shortKey, len(key))]
-	if _, taken := ts.places["key "+short]; taken {
-		return key
+	if _, added := ts.place("key "+short, 0); added {
+		return short
 	}
-	ts.places["key "+short] = 0
-	return short
+	return key
 }
 
 // trial encodes a trial without its words.
 func (ts *Trials) trial(run string, t *record.Trial, in *record.Instance) (*replayTrial, error) {
 	r := &replayTrial{
-		Key: ts.key(t.Key), Setting: ts.setting(run, &t.Spec), Lake: ts.lake(in), Episode: t.Episode,
+		Key: ts.key(t.Key), Setting: ts.setting(run, t.Spec), Lake: ts.lake(in), Episode: t.Episode,
 		Outcome: t.Outcome, Error: cut(t.Error), Memory: t.Task == record.Detect,
 	}
 	if t.Death != nil {

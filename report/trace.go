@@ -276,7 +276,7 @@ func (t *traceWriter) ending(route []lake.Pos) {
 	t.say("\n")
 	t.say("%s\n", t.end())
 	if n := t.Trial.Fallbacks(); n > 0 {
-		t.say("%d of its steps were fallbacks.\n", n)
+		t.say("The fallback chose %s of these.\n", counted(n, "step"))
 	}
 }
 

@@ -35,7 +35,7 @@
     const named = (key, value) => key === "model" ? shortModel(value) : doc.labels[key]?.[value] ?? String(value);
     const fields = {
       task: (t, s) => s.task, model: (t, s) => s.model, modality: (t, s) => s.modality, regime: (t, s) => s.regime, strategy: (t, s) => s.strategy,
-      batch: (t, s) => s.batch, framing: (t, s) => s.framing, size: (t, s) => s.size, run: (t, s) => s.run,
+      batch: (t, s) => s.batch, framing: (t, s) => s.framing, size: (t, s) => `${s.rows}×${s.cols}`, run: (t, s) => s.run,
       outcome: (t) => t.outcome, cause: (t) => t.cause ?? "", words: (t) => (t.words ? "yes" : "no"), seed: (t) => doc.lakes[t.lake].seed, episode: (t) => t.episode ?? 0,
     };
     const valueOf = (key, t) => fields[key](t, doc.settings[t.setting]);
@@ -67,7 +67,7 @@
     };
     const open = (i) => {
       const trial = doc.trials[i], setting = doc.settings[trial.setting];
-      player.open({ trial, setting, lake: doc.lakes[trial.lake], texts: doc.texts, labels: doc.labels, title: titleOf(trial), command: `spatialstale trace ${shell(setting.run)} ${trial.key}` });
+      player.open({ trial, setting, lake: doc.lakes[trial.lake], labels: doc.labels, title: titleOf(trial), command: `spatialstale trace ${shell(setting.run)} ${trial.key}` });
     };
     filters.addEventListener("change", refill);
     filters.addEventListener("submit", (e) => e.preventDefault());

@@ -1,6 +1,6 @@
 "use strict";
 // trialPlayer steps through one trial in an element of a page. It takes what
-// report.Trials encodes, {trial, lake, setting, texts, labels, command}, and
+// report.Trials encodes, {trial, lake, setting, labels, title, command}, and
 // knows nothing else, so that any page can use it.
 const trialPlayer = (() => {
   // What models said becomes text, never markup.
@@ -81,7 +81,7 @@ const trialPlayer = (() => {
 
     // gridAt returns the lake as it is at a frame, and the flips that just came.
     const gridAt = (n) => {
-      const { trial, lake } = data, rows = (lake.events?.length ? lake.rows : lake.after).map((r) => [...r]);
+      const { trial, lake } = data, rows = (lake.events?.length ? lake.rows : lake.rows_after).map((r) => [...r]);
       let fresh = [];
       const apply = (flips) => { fresh = flips; for (const [r, c, to] of flips) rows[r][c] = to; };
       if (detects()) for (const e of lake.events ?? []) { if (e.step <= (audits[n]?.moves ?? 0)) apply(e.flips); }
@@ -90,7 +90,7 @@ const trialPlayer = (() => {
       return { rows, fresh };
     };
     const staleIn = (rows, r, c) => (data.lake.rows[r][c] === "H") !== (rows[r][c] === "H");
-    const entry = (i) => { const [r, c, text, id] = data.lake.entries[i]; return `[${id}] ${data.texts[text].replace("@", at([r, c]))}`; };
+    const entry = ({ id, text }) => `[${id}] ${text}`;
 
     const board = (title, label, paint) => {
       const rows = data.lake.rows.length, cols = data.lake.rows[0].length, every = Math.ceil(Math.max(rows, cols) / 16);
@@ -122,10 +122,10 @@ const trialPlayer = (() => {
 
     const drawMemory = ({ rows }, agent, removed, unanswered) => {
       if (!data.trial.memory) return el("figure", {}, el("figcaption", {}, "Its memory"), el("p", {}, "None: this agent is given no memory."));
-      const lies = data.lake.entries.filter(([r, c], i) => !removed.has(i) && staleIn(rows, r, c)).length;
-      return board("Its memory. Faded: out of its view; framed: no longer true, which it cannot see.", `The memory: ${data.lake.entries.length - removed.size} of ${data.lake.entries.length} entries in view, ${lies} of them stale.`, (drawing, box, word) => {
-        data.lake.entries.forEach(([r, c, , id, safe], i) => {
-          const g = svg("g", { class: `${safe ? "safe" : "danger"}${removed.has(i) ? " gone" : ""}`, "data-entry": id }, box(r, c, "cell"), word(r, c, unanswered.has(i) ? "?" : safe ? "safe" : "danger"));
+      const lies = data.lake.memory.filter(({ pos: [r, c] }, i) => !removed.has(i) && staleIn(rows, r, c)).length;
+      return board("Its memory. Faded: out of its view; framed: no longer true, which it cannot see.", `The memory: ${data.lake.memory.length - removed.size} of ${data.lake.memory.length} entries in view, ${lies} of them stale.`, (drawing, box, word) => {
+        data.lake.memory.forEach(({ id, pos: [r, c], claim }, i) => {
+          const g = svg("g", { class: `${claim.toLowerCase()}${removed.has(i) ? " gone" : ""}`, "data-entry": id }, box(r, c, "cell"), word(r, c, unanswered.has(i) ? "?" : claim.toLowerCase()));
           drawing.append(g);
           if (staleIn(rows, r, c)) drawing.append(box(r, c, "stale", 4));
         });
@@ -136,12 +136,12 @@ const trialPlayer = (() => {
     const auditWords = (index, rows) => {
       const a = audits[index], stale = members(a.stale), unanswered = members(a.unanswered), skipped = members(a.skipped), reasons = data.trial.words?.reasons?.[index] ?? {};
       const count = { found: 0, missed: 0, "flagged wrongly": 0, "no answer": 0 }, list = el("ul", { class: "verdicts" });
-      data.lake.entries.forEach(([r, c], i) => {
+      data.lake.memory.forEach((e, i) => {
         if (skipped.has(i)) return;
-        const lie = staleIn(rows, r, c), word = unanswered.has(i) ? "no answer" : stale.has(i) ? (lie ? "found" : "flagged wrongly") : lie ? "missed" : "";
+        const lie = staleIn(rows, ...e.pos), word = unanswered.has(i) ? "no answer" : stale.has(i) ? (lie ? "found" : "flagged wrongly") : lie ? "missed" : "";
         if (!word) return;
         count[word]++;
-        list.append(el("li", { class: word.replace(" ", "-") }, el("b", {}, word), " ", entry(i), reasons[i] ? el("q", { dir: "auto" }, reasons[i]) : null));
+        list.append(el("li", { class: word.replace(" ", "-") }, el("b", {}, word), " ", entry(e), reasons[i] ? el("q", { dir: "auto" }, reasons[i]) : null));
       });
       const replies = Object.entries(data.trial.words?.replies ?? {}).filter(([slot]) => slot.startsWith(`window${index}/`));
       return el("div", { class: "audit" }, el("p", {}, el("b", {}, "Audit: "), Object.entries(count).map(([word, n]) => `${n} ${word}`).join(", ") + "."), list,
@@ -161,9 +161,9 @@ const trialPlayer = (() => {
 
     // memoryOf says what the memory holds of the cell that a step enters.
     const memoryOf = (rows, removed, to) => {
-      const i = data.trial.memory ? data.lake.entries.findIndex((e) => same(e, to)) : -1;
+      const i = data.trial.memory ? data.lake.memory.findIndex((e) => same(e.pos, to)) : -1;
       if (i < 0) return null;
-      const says = `${data.lake.entries[i][4] ? "SAFE" : "DANGER"}, which is ${staleIn(rows, ...to) ? "stale" : "true"}`;
+      const says = `${data.lake.memory[i].claim}, which is ${staleIn(rows, ...to) ? "stale" : "true"}`;
       return el("p", {}, el("b", {}, `Of ${at(to)} `), removed.has(i) ? `the audit had removed its entry, ${says}.` : `its memory says ${says}.`);
     };
 
