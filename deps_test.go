@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"llm/provider/anthropic": {"llm", "llm/provider"},
 	"llm/provider/ollama":    {"llm", "llm/provider"},
 	"llm/price":              {"llm"},
-	"llm/llmtest":            {"llm", "reference"},
+	"llm/llmtest":            {"llm", "llm/provider", "reference"},
 	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
 	"audit":                  {"llm"},                    // knows nothing of lakes
 	"navigate":               {"lake", "observe", "memory", "llm"},

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
+	"strconv"
 	"sync"
 )
 
@@ -12,10 +13,10 @@ import (
 // one.
 type CapOptions struct {
 	// Thinking is the room for thinking beside the answer, in tokens; 0 for a
-	// model that does not think. Thinking counts as output, so that a cap without
-	// room for it would cut every answer short. A larger budget of the request's
-	// takes its place; a smaller one does not, because a model may think all the
-	// same, and only what is written is charged.
+	// model that is not known to think. Thinking counts as output, so that a cap
+	// without room for it would cut every answer short. A larger budget of the
+	// request's takes its place; a smaller one does not, because a model may
+	// think all the same, and only what is written is charged.
 	Thinking int
 	// Most is the largest cap that the model takes; 0 where it is unknown.
 	Most int
@@ -29,8 +30,7 @@ func (o *CapOptions) Room(p *Params) int {
 	return max(o.Thinking, *p.Thinking)
 }
 
-// DefaultThinking is the room for thinking that a model is given when it thinks,
-// or nobody knows whether it does.
+// DefaultThinking is the room for thinking of a model that thinks.
 const DefaultThinking = 16384
 
 // Capped returns a model whose requests have a cap on output tokens, so that
@@ -39,10 +39,12 @@ const DefaultThinking = 16384
 // room for thinking. A cap that was asked for stands, and a request that says
 // nothing of its answer is left alone.
 //
-// A server that refuses a cap as too large for the model or its context is
-// asked again with less room for thinking, down to none, and larger ones are
-// not tried again. Nothing of an answer's own room is given up, and an answer
-// that was cut is never asked for again.
+// A server that refuses a cap as too large for the model, its context or the
+// account is asked again with less room for thinking, down to none; and with
+// less room for the answer, down to a quarter, where it says itself what would
+// fit. Larger ones are not tried again. An answer that was cut is never asked
+// for again; but a model that was cut while it was thinking has room for it from
+// then on.
 func Capped(m Model, o CapOptions) Model { return &capped{model: m, opts: o} }
 
 type capped struct {
@@ -53,6 +55,7 @@ type capped struct {
 	refused int    // the smallest size, prompt and cap together, that the server refused; 0 for none
 	words   string // the server's, at that
 	room    int    // for thinking, the least that was left
+	thinks  bool   // an answer was cut while the model was thinking
 }
 
 // Unwrap returns the model that is capped.
@@ -63,6 +66,9 @@ func (m *capped) Describe() Description {
 	d, _ := Describe(m.model)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.thinks {
+		d.Changes = append(d.Changes, Change{Param: "cap of an answer without thinking", Instead: fmt.Sprintf("room for %d tokens of thinking", DefaultThinking), Words: "an answer was cut while the model was thinking"})
+	}
 	if m.refused > 0 {
 		d.Changes = append(d.Changes, Change{Param: "default output cap", Instead: fmt.Sprintf("room for the answer and %d tokens of thinking", m.room), Words: m.words})
 	}
@@ -73,52 +79,85 @@ func (m *capped) Generate(ctx context.Context, req *Request) (*Reply, error) {
 	if req.Params.MaxTokens != nil || req.Answer == 0 {
 		return m.model.Generate(ctx, req)
 	}
-	room := m.opts.Room(&req.Params)
-	size := sizeOf(req)
-	tooLarge, words := 0, error(nil) // the last size that was refused, and why
+	limit, answer := m.first(req)
+	var refused error // the last refusal, and of what size
+	tooLarge := 0
 	for {
-		limit := req.Answer + room
-		if m.opts.Most > 0 {
-			limit = min(limit, m.opts.Most)
-		}
-		if room > 0 && m.knownTooLarge(size+limit) {
-			room = less(room)
-			continue
-		}
 		with := *req
 		with.Params.MaxTokens = &limit
 		reply, err := m.model.Generate(ctx, &with)
-		switch {
-		case err != nil && room > 0 && refusesCap(err):
-			tooLarge, words = size+limit, err
-			room = less(room)
-			continue
-		case err == nil && tooLarge > 0: // a prompt that is too long by itself says nothing of caps
-			m.learn(tooLarge, room, words)
+		if err == nil {
+			if tooLarge > 0 { // a prompt that is too long by itself says nothing of caps
+				m.learn(tooLarge, limit-answer, refused)
+			}
+			if thinking := reply.Reasoning != "" || reply.Usage.ReasoningTokens != nil && *reply.Usage.ReasoningTokens > 0; thinking && reply.Finish == FinishLength && m.opts.Room(&req.Params) == 0 {
+				m.mu.Lock()
+				m.thinks = true
+				m.mu.Unlock()
+			}
+			return reply, nil
 		}
-		return reply, err
+		next := less(limit, answer, err)
+		if next == 0 {
+			return nil, err
+		}
+		tooLarge, refused = sizeOf(req)+limit, err
+		limit = next
 	}
 }
 
-// less is the next room for thinking to try.
-func less(room int) int {
+// first returns the cap to begin with, and how much of it is the answer's.
+func (m *capped) first(req *Request) (limit, answer int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	room := m.opts.Room(&req.Params)
+	if m.thinks {
+		room = max(room, DefaultThinking)
+	}
+	most := func(n int) int {
+		if m.opts.Most > 0 {
+			return min(n, m.opts.Most)
+		}
+		return n
+	}
+	answer = most(req.Answer)
+	limit = most(req.Answer + room)
+	for limit > answer && m.refused > 0 && sizeOf(req)+limit >= m.refused {
+		limit = answer + halved(limit-answer)
+	}
+	return limit, answer
+}
+
+// less is the next cap to try after a refusal, 0 when there is none. A server
+// that says how much was too much is taken at its word.
+func less(limit, answer int, err error) int {
+	over, ok := refusesCap(err)
+	switch {
+	case !ok:
+		return 0
+	case over > 0 && limit-over < max(1, answer/4):
+		return 0
+	case over > 0:
+		return limit - over
+	case limit > answer:
+		return answer + halved(limit-answer)
+	}
+	return 0
+}
+
+// halved is less room for thinking.
+func halved(room int) int {
 	if room /= 2; room < 512 {
 		return 0
 	}
 	return room
 }
 
-func (m *capped) knownTooLarge(size int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.refused > 0 && size >= m.refused
-}
-
 func (m *capped) learn(size, room int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refused == 0 || size < m.refused {
-		m.refused, m.room = size, room
+		m.refused, m.room = size, max(0, room)
 	}
 	var e *Error
 	if errors.As(err, &e) {
@@ -140,21 +179,24 @@ func sizeOf(req *Request) int {
 	return n
 }
 
+var (
+	saysCap = regexp.MustCompile(`(?i)max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|max_new_tokens|num_predict|` +
+		`context length|context window|context size|context_length|exceed_context|request too large`)
+	saysOver = regexp.MustCompile(`(?i)limit:? (\d{1,9})\b.{0,20}requested:? (\d{1,9})\b`)
+)
+
 // refusesCap reports whether a server refused a request because of its cap, or
-// because prompt and cap are too large for its context.
-func refusesCap(err error) bool {
+// because prompt and cap are too large for its context or the account, and by
+// how many tokens, where it says so.
+func refusesCap(err error) (over int, ok bool) {
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != KindBadRequest {
-		return false
+	if !errors.As(err, &e) || e.Kind != KindBadRequest || !saysCap.MatchString(e.Message) {
+		return 0, false
 	}
-	said := strings.ToLower(e.Message)
-	for _, words := range []string{
-		"max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens", "max_new_tokens", "num_predict",
-		"context length", "context window", "context size", "context_length", "exceed_context",
-	} {
-		if strings.Contains(said, words) {
-			return true
-		}
+	if m := saysOver.FindStringSubmatch(e.Message); m != nil {
+		limit, _ := strconv.Atoi(m[1]) // of at most nine digits
+		requested, _ := strconv.Atoi(m[2])
+		over = max(0, requested-limit)
 	}
-	return false
+	return over, true
 }

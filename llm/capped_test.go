@@ -126,3 +126,51 @@ func TestCappedLearnsNothingFromALongPrompt(t *testing.T) {
 		t.Errorf("a change is told: %+v", d.Changes)
 	}
 }
+
+// Would fail if a limit of an account that is told in numbers cost more than one
+// further request, or the trial; or if an answer were given less than a quarter
+// of its room.
+func TestCappedHearsWhatFits(t *testing.T) {
+	for _, c := range []struct {
+		limit int // of the account
+		caps  []int
+	}{
+		{6000, []int{19408, 5000}}, // room for thinking goes
+		{2000, []int{19408, 1000}}, // and some of the answer's
+		{1500, []int{19408}},       // but not nearly all of it
+	} {
+		const prompt = 1000
+		var caps []int
+		m := llm.Capped(modelFunc(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+			caps = append(caps, *req.Params.MaxTokens)
+			if n := prompt + *req.Params.MaxTokens; n > c.limit {
+				return nil, &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf("Request too large for model `m` on tokens per minute (TPM): Limit %d, Requested %d, please reduce your message size", c.limit, n)}
+			}
+			return &llm.Reply{}, nil
+		}), llm.CapOptions{Thinking: 16384})
+		err := ask(m, llm.Request{Answer: 3024})
+		if !slices.Equal(caps, c.caps) || (err != nil) != (c.limit == 1500) {
+			t.Errorf("limit %d: caps %v, want %v; %v", c.limit, caps, c.caps, err)
+		}
+	}
+}
+
+// Would fail if a model that nobody knew to think were cut again and again while
+// it thinks, or if one that only wrote too much were given more room.
+func TestCappedLearnsThatAModelThinks(t *testing.T) {
+	for reasoning, want := range map[string][]int{"Row by row": {3024, 19408}, "": {3024, 3024}} {
+		var caps []int
+		m := llm.Capped(modelFunc(func(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+			caps = append(caps, *req.Params.MaxTokens)
+			return &llm.Reply{Reasoning: reasoning, Finish: llm.FinishLength}, nil
+		}), llm.CapOptions{})
+		for range 2 {
+			if err := ask(m, llm.Request{Answer: 3024}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d, _ := llm.Describe(m); !slices.Equal(caps, want) || (len(d.Changes) == 1) != (reasoning != "") {
+			t.Errorf("%q: caps %v, want %v; %+v", reasoning, caps, want, d.Changes)
+		}
+	}
+}

@@ -18,6 +18,10 @@ type RetryOptions struct {
 	// made and no call of this model has ever had one: an address that is wrong,
 	// or a server that does not run, is better said at once. 0 stands for 3.
 	Unreached int
+	// Slow is how often a call is tried in all that the server worked on for as
+	// long as an attempt may take: the same again would hardly be faster. 0
+	// stands for 2.
+	Slow int
 	// Base is the wait after the first failure, which doubles with each further
 	// one; 0 stands for 1 s.
 	Base time.Duration
@@ -73,6 +77,9 @@ func Retry(m Model, opts RetryOptions) Model {
 	if opts.Unreached <= 0 {
 		opts.Unreached = 3
 	}
+	if opts.Slow <= 0 {
+		opts.Slow = 2
+	}
 	if opts.Base <= 0 {
 		opts.Base = time.Second
 	}
@@ -98,6 +105,7 @@ type retried struct {
 func (m *retried) Unwrap() Model { return m.model }
 
 func (m *retried) Generate(ctx context.Context, req *Request) (*Reply, error) {
+	slow := 0
 	for attempt := 1; ; attempt++ {
 		reply, err := m.model.Generate(ctx, req)
 		if err == nil {
@@ -116,7 +124,10 @@ func (m *retried) Generate(ctx context.Context, req *Request) (*Reply, error) {
 			never.Kind, never.Attempts = KindNoServer, attempt
 			return nil, &never
 		}
-		if !e.Kind.Retryable() || attempt == m.opts.Attempts {
+		if e.Slow {
+			slow++
+		}
+		if !e.Kind.Retryable() || attempt == m.opts.Attempts || slow >= m.opts.Slow {
 			if attempt > 1 {
 				tried := *e
 				tried.Attempts = attempt

@@ -62,6 +62,23 @@ func TestRetryTriesAgainOnlyWhatMayPass(t *testing.T) {
 	}
 }
 
+// Would fail if a call that a server worked on for as long as it may were tried
+// eight times unchanged, or if a server that only hung once lost it.
+func TestRetryOfWhatIsTooSlow(t *testing.T) {
+	slow := kind(llm.KindTimeout)
+	slow.Slow = true
+	m, calls := failing(slow, kind(llm.KindServer), slow, slow)
+	_, err := llm.Retry(m, llm.RetryOptions{Sleep: noSleep}).Generate(t.Context(), &llm.Request{})
+	var e *llm.Error
+	if !errors.As(err, &e) || !e.Slow || e.Attempts != 3 || *calls != 3 {
+		t.Errorf("%v after %d calls", err, *calls)
+	}
+	m, calls = failing(slow)
+	if reply, err := llm.Retry(m, llm.RetryOptions{Sleep: noSleep}).Generate(t.Context(), &llm.Request{}); err != nil || reply.Text != "done" || *calls != 2 {
+		t.Errorf("%v after %d calls", err, *calls)
+	}
+}
+
 // A server that was never there is given up soon; one that was there is waited
 // for as for any other trouble, also by calls that began before.
 func TestRetryOfAServerThatIsNotThere(t *testing.T) {

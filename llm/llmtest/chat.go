@@ -1,172 +1,144 @@
 package llmtest
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
 // chat is Chat Completions, with OpenAI's words for failures.
-type chat struct{}
+var chat = dialect{
+	path: "/chat/completions",
+	read: func(_ *http.Request, body provider.Value, p *prompt) error {
+		if !body.IsObject() {
+			return refusal("The body of the request is not a chat completion in JSON.")
+		}
+		p.cap = max(number(body.At("max_tokens")), number(body.At("max_completion_tokens")))
+		p.logprobs = body.At("logprobs").IsTrue()
+		p.stream, p.counts = body.At("stream").IsTrue(), body.At("stream_options", "include_usage").IsTrue()
+		messages, _ := body.At("messages").List()
+		for i, m := range messages {
+			if err := p.readChat(m.At("content")); err != nil {
+				return refusal("Message %d: %v.", i, err)
+			}
+		}
+		return nil
+	},
+	refuse: func(param string, _ provider.Value) error {
+		f := failure{status: http.StatusBadRequest, kind: "invalid_request_error", param: param, code: "unsupported_parameter",
+			words: "Unsupported parameter: '" + param + "' is not supported with this model."}
+		switch param {
+		case "temperature", "top_p":
+			f.words, f.code = "Unsupported value: '"+param+"' does not support this value with this model. Only the default (1) value is supported.", "unsupported_value"
+		case "max_tokens":
+			f.words += " Use 'max_completion_tokens' instead."
+		}
+		return f
+	},
+	fail: func(f failure) any {
+		e := map[string]any{"message": f.words, "type": f.kind, "param": nil, "code": nil}
+		if f.kind == "" {
+			e["type"] = "invalid_request_error"
+		}
+		if f.param != "" {
+			e["param"] = f.param
+		}
+		if f.code != "" {
+			e["code"] = f.code
+		}
+		return map[string]any{"error": e}
+	},
+	failures: map[Fault]failure{
+		RateLimit:   {status: 429, words: "Rate limit reached for requests.", kind: "requests", code: "rate_limit_exceeded"},
+		Overloaded:  {status: 529, words: "Overloaded", kind: "overloaded_error"},
+		Failure:     {status: 500, words: "The server had an error while processing your request.", kind: "server_error"},
+		Quota:       {status: 429, words: "You exceeded your current quota, please check your plan and billing details.", kind: "insufficient_quota", code: "insufficient_quota"},
+		BadKey:      {status: 401, words: "Incorrect API key provided.", kind: "invalid_request_error", code: "invalid_api_key"},
+		NoModel:     {status: 404, words: "The model does not exist or you do not have access to it.", kind: "invalid_request_error", code: "model_not_found"},
+		TooLong:     {status: 400, words: "This model's maximum context length is 1024 tokens.", kind: "invalid_request_error", code: "context_length_exceeded"},
+		ErrorObject: {status: 200, words: "The provider behind this one returned an error.", kind: "upstream_error", code: "502"},
+	},
+	reply: func(p *prompt, s *said, f Fault) any {
+		message := map[string]any{"role": "assistant", "content": s.text}
+		if f == NullContent {
+			message["content"] = nil
+		}
+		choice := map[string]any{"index": 0, "message": message, "finish_reason": s.finish}
+		if p.logprobs && s.certainty > 0 {
+			choice["logprobs"] = map[string]any{"content": tokens(s.text, s.certainty)}
+		}
+		choices := []any{choice}
+		if f == NoChoices {
+			choices = []any{}
+		}
+		return map[string]any{"id": "chatcmpl-rehearsal", "object": "chat.completion", "created": 0, "model": p.control.Name(), "choices": choices, "usage": chatUsage(p, s)}
+	},
+}
 
-func (chat) read(_ *http.Request, body []byte, p *prompt) (model string, problem *refusal) {
-	var q struct {
-		Model    string `json:"model"`
-		Messages []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		} `json:"messages"`
-		MaxTokens     int  `json:"max_tokens"`
-		CompletionCap int  `json:"max_completion_tokens"`
-		Stream        bool `json:"stream"`
-		Logprobs      bool `json:"logprobs"`
+func chatUsage(p *prompt, s *said) map[string]any {
+	n := promptTokens(p.request)
+	return map[string]any{"prompt_tokens": n, "completion_tokens": s.tokens, "total_tokens": n + s.tokens}
+}
+
+// chatPieces are the events of a reply that comes in pieces, a token each, which
+// the server writes before more come. An endless one has no last.
+func chatPieces(p *prompt, s *said) [][]byte {
+	event := func(v map[string]any) []byte {
+		v["object"], v["model"] = "chat.completion.chunk", p.control.Name()
+		return append(append([]byte("data: "), inJSON(http.StatusOK, v).body...), "\n\n"...)
 	}
-	if json.Unmarshal(body, &q) != nil {
-		return "", refuse("", "The body of the request is not a chat completion in JSON.")
+	var pieces [][]byte
+	for _, t := range tokensOf(s.text) {
+		pieces = append(pieces, event(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": t}}}}))
 	}
-	if q.Stream {
-		return "", refuse("stream", "This server does not stream.")
+	pieces = append(pieces, event(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": s.finish}}}))
+	if p.counts {
+		pieces = append(pieces, event(map[string]any{"choices": []any{}, "usage": chatUsage(p, s)}))
 	}
-	p.cap = max(q.MaxTokens, q.CompletionCap)
-	p.logprobs = q.Logprobs
-	for i := range q.Messages {
-		if err := p.readChat(q.Messages[i].Content); err != nil {
-			return "", refuse("messages", "Message %d: %v.", i, err)
+	return append(pieces, []byte("data: [DONE]\n\n"))
+}
+
+// tokensOf cuts a text into what this server counts as tokens, and between
+// characters.
+func tokensOf(text string) []string {
+	var all []string
+	start := 0
+	for i := range text {
+		if i-start >= bytesPerToken {
+			all, start = append(all, text[start:i]), i
 		}
 	}
-	return q.Model, nil
-}
-
-func (chat) refuse(r *refusal) *response {
-	return inJSON(r.status, map[string]any{"error": r.wireError})
-}
-
-func (chat) failure(f Fault) *response {
-	fail := func(status int, message, kind string, code any) *response {
-		return inJSON(status, map[string]any{"error": wireError{Message: message, Type: kind, Code: code}})
+	if start < len(text) {
+		all = append(all, text[start:])
 	}
-	switch f {
-	case Overloaded:
-		return fail(529, "Overloaded", "overloaded_error", nil)
-	case Failure:
-		return fail(http.StatusInternalServerError, "The server had an error while processing your request.", "server_error", nil)
-	case Quota:
-		return fail(http.StatusTooManyRequests, "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", "insufficient_quota")
-	case BadKey:
-		return fail(http.StatusUnauthorized, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key")
-	case NoModel:
-		return fail(http.StatusNotFound, "The model does not exist or you do not have access to it.", "invalid_request_error", "model_not_found")
-	case TooLong:
-		return fail(http.StatusBadRequest, "This model's maximum context length is 1024 tokens.", "invalid_request_error", "context_length_exceeded")
-	case ErrorObject:
-		return fail(http.StatusOK, "The provider behind this one returned an error.", "upstream_error", http.StatusBadGateway)
-	}
-	return fail(http.StatusTooManyRequests, "Rate limit reached for requests.", "requests", "rate_limit_exceeded")
-}
-
-func (chat) reply(p *prompt, said *said, f Fault) any {
-	m := message{Role: "assistant", Content: &said.text}
-	if f == NullContent {
-		m.Content = nil
-	}
-	one := choice{Message: m, FinishReason: string(said.finish)}
-	if p.logprobs && said.certainty > 0 {
-		one.Logprobs = map[string]any{"content": tokens(said.text, said.certainty)}
-	}
-	c := completion{
-		ID: "chatcmpl-rehearsal", Object: "chat.completion", Model: p.control.Name(),
-		Choices: []any{one},
-		Usage:   usage{Prompt: promptTokens(p.request), Completion: said.tokens},
-	}
-	c.Usage.Total = c.Usage.Prompt + c.Usage.Completion
-	if f == NoChoices {
-		c.Choices = []any{}
-	}
-	return c
-}
-
-type completion struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int    `json:"created"`
-	Model   string `json:"model"`
-	Choices []any  `json:"choices"`
-	Usage   usage  `json:"usage"`
-}
-
-type choice struct {
-	Index        int     `json:"index"`
-	Message      message `json:"message"`
-	FinishReason string  `json:"finish_reason"`
-	Logprobs     any     `json:"logprobs,omitempty"`
-}
-
-type message struct {
-	Role    string  `json:"role"`
-	Content *string `json:"content"`
-}
-
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Total      int `json:"total_tokens"`
-}
-
-// refuseParam refuses in OpenAI's words.
-func (chat) refuseParam(param string, members map[string]json.RawMessage) *refusal {
-	if _, ok := members[param]; !ok {
-		return nil
-	}
-	switch param {
-	case "temperature", "top_p":
-		e := refuse(param, "Unsupported value: '%s' does not support this value with this model. Only the default (1) value is supported.", param)
-		e.Code = "unsupported_value"
-		return e
-	case "max_tokens":
-		e := refuse(param, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
-		e.Code = "unsupported_parameter"
-		return e
-	}
-	e := refuse(param, "Unsupported parameter: '%s' is not supported with this model.", param)
-	e.Code = "unsupported_parameter"
-	return e
+	return all
 }
 
 // readChat adds the parts of a message's content, a string or a list.
-func (p *prompt) readChat(content json.RawMessage) error {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		p.request.Parts = append(p.request.Parts, llm.Text(text))
+func (p *prompt) readChat(content provider.Value) error {
+	if content.IsText() {
+		p.addText(content.Text())
 		return nil
 	}
-	var parts []struct {
-		Type     string `json:"type"`
-		Text     string `json:"text"`
-		ImageURL struct {
-			URL string `json:"url"`
-		} `json:"image_url"`
-	}
-	if json.Unmarshal(content, &parts) != nil {
-		return errors.New("its content is neither a text nor a list of parts")
+	parts, ok := content.List()
+	if !ok {
+		return refusal("its content is neither a text nor a list of parts")
 	}
 	for _, part := range parts {
-		switch part.Type {
+		switch kind := part.At("type").Text(); kind {
 		case "text":
-			p.request.Parts = append(p.request.Parts, llm.Text(part.Text))
+			p.addText(part.At("text").Text())
 		case "image_url":
-			data, ok := strings.CutPrefix(part.ImageURL.URL, "data:image/png;base64,")
+			data, ok := strings.CutPrefix(part.At("image_url", "url").Text(), "data:image/png;base64,")
 			if !ok {
-				return errors.New("a picture is not a PNG in a data URL")
+				return refusal("a picture is not a PNG in a data URL")
 			}
 			if err := p.addPNG(data); err != nil {
 				return err
 			}
 		default:
-			return fmt.Errorf("a part has the type %q", part.Type)
+			return refusal("a part has the type %q", kind)
 		}
 	}
 	return nil

@@ -37,12 +37,13 @@ const (
 	NullContent   Fault = "null-content" // a message without content
 	Length        Fault = "length"       // half of the reply, cut at the output cap
 	Filter        Fault = "filter"       // stopped by the content filter
+	Endless       Fault = "endless"      // the reply again and again, up to the cap; in a stream beyond it
 )
 
 // Faults lists them all.
 var Faults = []Fault{
 	RateLimit, RateLimitDate, RateLimitMS, Overloaded, Failure, BadGateway, Quota, BadKey, NoModel, TooLong, Hang, Silence, Trickle,
-	Reset, Cut, CutJSON, Page, Gzip, ErrorObject, NoChoices, NullContent, Length, Filter,
+	Reset, Cut, CutJSON, Page, Gzip, ErrorObject, NoChoices, NullContent, Length, Filter, Endless,
 }
 
 // Answers reports whether a whole and usable reply leaves the server, one that
@@ -51,7 +52,7 @@ func (f Fault) Answers() bool { return f == "" || f == Gzip || f == Trickle || f
 
 // Lasting reports whether the fault is one of the reply itself, so that asking
 // again does not help.
-func (f Fault) Lasting() bool { return f == Length || f == Filter }
+func (f Fault) Lasting() bool { return f == Length || f == Filter || f == Endless }
 
 // Script reads a script of faults: probabilities by name, such as
 // "429=0.1,500=0.05,hang=0.01". With seed=N the same calls fail at the same

@@ -1,71 +1,92 @@
 package llmtest
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"unicode"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 )
 
 // ollama is Ollama's native protocol, as a server that knows "truncate": a
 // prompt that does not fit the context is refused, or cut without a word. It
 // has a tokenizer of its own: one token for each word, digit and other sign.
-type ollama struct{}
-
-// ollamaContext is the context of a request that asks for none.
-const ollamaContext = 4096
-
-func (ollama) read(_ *http.Request, body []byte, p *prompt) (model string, problem *refusal) {
-	var q struct {
-		Model    string `json:"model"`
-		Messages []struct {
-			Content string   `json:"content"`
-			Images  []string `json:"images"`
-		} `json:"messages"`
-		Format   json.RawMessage `json:"format"`
-		Logprobs bool            `json:"logprobs"`
-		Stream   *bool           `json:"stream"`
-		Truncate *bool           `json:"truncate"`
-		Options  struct {
-			Context int `json:"num_ctx"`
-			Predict int `json:"num_predict"`
-		} `json:"options"`
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(body, &q); err != nil {
-		return "", refuse("", "%v", err)
-	}
-	switch {
-	case q.Model == "":
-		return "", refuse("", "model is required")
-	case q.Stream == nil || *q.Stream:
-		return "", refuse("", "this server does not stream; want \"stream\": false")
-	case len(q.Format) > 0 && string(q.Format) != `"json"` && json.Unmarshal(q.Format, &schema) != nil:
-		return "", refuse("", `invalid format: %s; expected "json" or a valid JSON Schema object`, q.Format)
-	}
-	p.cap = max(0, q.Options.Predict)
-	p.logprobs = q.Logprobs
-	for _, m := range q.Messages {
-		for _, file := range m.Images { // they stand before the text
-			if err := p.addPNG(file); err != nil {
-				return "", refuse("", "%v", err)
+var ollama = dialect{
+	path: "/api/chat", inner: "options",
+	names: map[string]string{"response_format": "format", "max_tokens": "num_predict", "max_completion_tokens": "num_predict", "thinking": "think"},
+	read: func(_ *http.Request, body provider.Value, p *prompt) error {
+		format := body.At("format")
+		switch {
+		case !body.IsObject():
+			return refusal("invalid character in the body of the request")
+		case body.At("model").Text() == "":
+			return refusal("model is required")
+		case !body.At("stream").IsFalse():
+			return refusal("this server does not stream; want \"stream\": false")
+		case format.IsSet() && !format.IsObject() && format.Text() != "json":
+			return refusal(`invalid format; expected "json" or a valid JSON Schema object`)
+		}
+		p.cap, p.logprobs = number(body.At("options", "num_predict")), body.At("logprobs").IsTrue()
+		messages, _ := body.At("messages").List()
+		for _, m := range messages {
+			images, _ := m.At("images").List()
+			for _, file := range images { // they stand before the text
+				if err := p.addPNG(file.Text()); err != nil {
+					return refusal("%v", err)
+				}
 			}
+			p.addText(m.At("content").Text())
 		}
-		p.request.Parts = append(p.request.Parts, llm.Text(m.Content))
-	}
-	context := q.Options.Context
-	if context <= 0 {
-		context = ollamaContext
-	}
-	p.tokens = ollamaTokens(p.request)
-	if p.tokens > context {
-		if q.Truncate != nil && !*q.Truncate {
-			return "", refuse("", "the input length exceeds the context length")
+		context := cmp.Or(number(body.At("options", "num_ctx")), 4096)
+		p.tokens = ollamaTokens(p.request)
+		if p.tokens > context {
+			if body.At("truncate").IsFalse() {
+				return refusal("the input length exceeds the context length")
+			}
+			p.tokens = context
 		}
-		p.tokens = context
-	}
-	return q.Model, nil
+		return nil
+	},
+	refuse: func(param string, _ provider.Value) error {
+		switch param {
+		case "format":
+			return refusal("json: cannot unmarshal object into Go struct field ChatRequest.format of type string")
+		case "think":
+			return refusal("this model does not support thinking")
+		}
+		return refusal("%s is not supported by this model", param)
+	},
+	fail: func(f failure) any { return map[string]any{"error": f.words} },
+	failures: map[Fault]failure{
+		RateLimit:   {status: 429, words: "too many concurrent requests"},
+		Overloaded:  {status: 503, words: "server busy, please try again.  maximum pending requests exceeded"},
+		Failure:     {status: 500, words: "llama runner process has terminated: exit status 2"},
+		Quota:       {status: 429, words: "you've reached your weekly usage limit, please upgrade to continue"},
+		BadKey:      {status: 401, words: "unauthorized"},
+		NoModel:     {status: 404, words: `model "no-such-model" not found, try pulling it first`},
+		TooLong:     {status: 400, words: "the input length exceeds the context length"},
+		ErrorObject: {status: 200, words: "an error was encountered while running the model: unexpected EOF"},
+	},
+	// The protocol knows of no content filter; the fault is what a gate before the
+	// server might say.
+	reply: func(p *prompt, s *said, f Fault) any {
+		m := map[string]any{
+			"model": p.control.Name(), "created_at": "2026-01-01T00:00:00Z", "done": true, "done_reason": s.finish,
+			"message":           map[string]any{"role": "assistant", "content": s.text},
+			"prompt_eval_count": p.tokens, "eval_count": s.tokens,
+		}
+		if p.logprobs && s.certainty > 0 {
+			m["logprobs"] = tokens(s.text, s.certainty)
+		}
+		switch f {
+		case NullContent:
+			m["message"] = map[string]any{"role": "assistant", "content": nil}
+		case NoChoices:
+			delete(m, "message")
+		}
+		return m
+	},
 }
 
 func ollamaTokens(req *llm.Request) int {
@@ -85,76 +106,4 @@ func ollamaTokens(req *llm.Request) int {
 		}
 	}
 	return n
-}
-
-// refuseParam refuses in Ollama's words. Names of Chat Completions stand for
-// what asks for the same here.
-func (ollama) refuseParam(param string, members map[string]json.RawMessage) *refusal {
-	switch param {
-	case "response_format":
-		param = "format"
-	case "max_tokens", "max_completion_tokens":
-		param = "num_predict"
-	case "thinking":
-		param = "think"
-	}
-	var options map[string]json.RawMessage
-	_ = json.Unmarshal(members["options"], &options) // none
-	_, ok := members[param]
-	if _, inner := options[param]; !ok && !inner {
-		return nil
-	}
-	switch param {
-	case "format":
-		return refuse("", "json: cannot unmarshal object into Go struct field ChatRequest.format of type string")
-	case "think":
-		return refuse("", "this model does not support thinking")
-	}
-	return refuse("", "%s is not supported by this model", param)
-}
-
-func (ollama) refuse(r *refusal) *response { return ollamaError(r.status, r.Message) }
-
-func (ollama) failure(f Fault) *response {
-	switch f {
-	case Overloaded:
-		return ollamaError(http.StatusServiceUnavailable, "server busy, please try again.  maximum pending requests exceeded")
-	case Failure:
-		return ollamaError(http.StatusInternalServerError, "llama runner process has terminated: exit status 2")
-	case Quota:
-		return ollamaError(http.StatusTooManyRequests, "you've reached your weekly usage limit, please upgrade to continue")
-	case BadKey:
-		return ollamaError(http.StatusUnauthorized, "unauthorized")
-	case NoModel:
-		return ollamaError(http.StatusNotFound, `model "no-such-model" not found, try pulling it first`)
-	case TooLong:
-		return ollamaError(http.StatusBadRequest, "the input length exceeds the context length")
-	case ErrorObject:
-		return ollamaError(http.StatusOK, "an error was encountered while running the model: unexpected EOF")
-	}
-	return ollamaError(http.StatusTooManyRequests, "too many concurrent requests")
-}
-
-func ollamaError(status int, message string) *response {
-	return inJSON(status, map[string]any{"error": message})
-}
-
-// reply returns a reply. The protocol knows of no content filter; the fault is
-// what a gate before the server might say.
-func (ollama) reply(p *prompt, said *said, f Fault) any {
-	m := map[string]any{
-		"model": p.control.Name(), "created_at": "2026-01-01T00:00:00Z", "done": true, "done_reason": string(said.finish),
-		"message":           map[string]any{"role": "assistant", "content": said.text},
-		"prompt_eval_count": p.tokens, "eval_count": said.tokens,
-	}
-	if p.logprobs && said.certainty > 0 {
-		m["logprobs"] = tokens(said.text, said.certainty)
-	}
-	switch f {
-	case NullContent:
-		m["message"] = map[string]any{"role": "assistant", "content": nil}
-	case NoChoices:
-		delete(m, "message")
-	}
-	return m
 }

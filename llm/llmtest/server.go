@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/reference"
 )
 
@@ -166,17 +168,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.inFlight.Add(-1)
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
 	}
-	d := dialectOf(r.URL.Path)
+	d, known := dialectOf(r.URL.Path)
 	switch {
 	case s.opts.Key != "" && !s.hasKey(r):
-		write(w, orChat(d).failure(BadKey))
+		write(w, d.failed(d.failures[BadKey]))
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		s.listModels(w)
-	case r.Method == http.MethodPost && d != nil:
+	case r.Method == http.MethodPost && known:
 		s.complete(w, r, d)
 	default:
-		write(w, orChat(d).refuse(&refusal{http.StatusNotFound,
-			wireError{Message: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions, /v1/messages, /api/chat or /v1/models/NAME:generateContent.", Type: "invalid_request_error"}}))
+		write(w, d.failed(failure{status: http.StatusNotFound,
+			words: "There is nothing at " + r.URL.Path + "; ask POST /v1/chat/completions, /v1/messages, /api/chat or /v1/models/NAME:generateContent."}))
 	}
 }
 
@@ -205,11 +207,14 @@ func (s *Server) listModels(w http.ResponseWriter) {
 	write(w, inJSON(http.StatusOK, map[string]any{"object": "list", "data": list}))
 }
 
+// maxBody bounds the size of a request, in bytes.
+const maxBody = 64 << 20
+
 // complete answers one request, or fails as the script says.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request, d dialect) {
-	body, err := readBody(w, r)
+func (s *Server) complete(w http.ResponseWriter, r *http.Request, d *dialect) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		write(w, d.refuse(refuse("", "%v", err)))
+		write(w, d.failed(failure{status: http.StatusBadRequest, words: "the request's body cannot be read"}))
 		return
 	}
 	if s.opts.Seen != nil {
@@ -219,12 +224,12 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, d dialect) {
 	if !s.wait(r.Context(), s.opts.Delay) {
 		panic(http.ErrAbortHandler) // nobody is there any more, and nothing was answered
 	}
-	p, problem := s.prepare(r, body, d)
-	if problem != nil {
-		a := d.refuse(problem)
-		entry.Status = a.status
+	p, err := s.prepare(r, body, d)
+	var refused failure
+	if errors.As(err, &refused) {
+		entry.Status = refused.status
 		if s.enter(w, entry) {
-			write(w, a)
+			write(w, d.failed(refused))
 		}
 		return
 	}
@@ -245,11 +250,43 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, d dialect) {
 	}
 }
 
+// prepare reads a request's body. The error is a failure.
+func (s *Server) prepare(r *http.Request, text []byte, d *dialect) (*prompt, error) {
+	body, _ := provider.Parse(text) // what is no object the dialect refuses
+	for _, param := range s.opts.Refuse {
+		if err := d.refuses(param, body); err != nil {
+			return nil, err
+		}
+	}
+	p := &prompt{request: &llm.Request{}}
+	p.request.Trial, p.request.Slot, _ = llm.ParseName(r.Header.Get(llm.CallHeader))
+	if err := d.read(r, body, p); err != nil {
+		return nil, err
+	}
+	if len(p.request.Parts) == 0 {
+		return nil, failure{status: http.StatusBadRequest, words: "There is no message.", param: "messages"}
+	}
+	name := body.At("model").Text()
+	if d == &gemini {
+		name = geminiModel(r.URL.Path)
+	}
+	if name = controlName(name); name == "" {
+		name = s.opts.Control
+	}
+	var err error
+	if p.control, err = s.control(name); err != nil {
+		missing := d.failures[NoModel]
+		missing.words = err.Error()
+		return nil, missing
+	}
+	return p, nil
+}
+
 // enter puts an entry into the ledger, before the answer leaves. An answer that
 // cannot be counted is not given.
 func (s *Server) enter(w http.ResponseWriter, e Entry) bool {
 	if err := s.ledger.add(e); err != nil {
-		write(w, orChat(nil).refuse(&refusal{http.StatusInternalServerError, wireError{Message: "the ledger cannot be written", Type: "server_error"}}))
+		write(w, chat.failed(failure{status: http.StatusInternalServerError, words: "the ledger cannot be written", kind: "server_error"}))
 		return false
 	}
 	return true

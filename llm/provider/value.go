@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -47,6 +49,12 @@ func (v Value) IsSet() bool { return v.v != nil }
 func (v Value) IsObject() bool {
 	_, ok := v.v.(map[string]any)
 	return ok
+}
+
+// Names returns the names of an object's members, in order.
+func (v Value) Names() []string {
+	object, _ := v.v.(map[string]any)
+	return slices.Sorted(maps.Keys(object))
 }
 
 // List returns the elements of a list; ok is false where it is none.

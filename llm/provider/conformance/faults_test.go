@@ -28,6 +28,7 @@ var wire = map[llmtest.Fault]heard{
 	"":                 {"", "stop", 0},
 	llmtest.Gzip:       {"", "stop", 0},
 	llmtest.Length:     {"", "length", 0},
+	llmtest.Endless:    {"", "length", 0},
 	llmtest.BadGateway: {llm.KindServer, `HTTP 502: a web page, titled "502 Bad Gateway"`, 0},
 	llmtest.Hang:       {llm.KindTimeout, "no whole answer within 200ms", 0},
 	llmtest.Silence:    {llm.KindTimeout, "silence for 50ms in the middle of an answer, after", 0},
