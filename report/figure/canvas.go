@@ -174,9 +174,10 @@ func short(sty text.Style, txt string, width vg.Length) string {
 	return line
 }
 
-// visible keeps what is in a model's name from moving anything.
+// visible keeps what is in a model's name from moving anything, and out of XML
+// what that forbids.
 func visible(r rune) rune {
-	if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+	if !unicode.IsGraphic(r) {
 		return unicode.ReplacementChar
 	}
 	return r

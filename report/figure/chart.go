@@ -140,7 +140,7 @@ func (p *page) guides(pl *plot.Plot, panel *analysis.Panel) {
 	middle := p.dim
 	middle.XAlign = text.XCenter
 	var empty plotter.XYLabels
-	addText(&empty, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, panel.Empty)
+	addText(&empty, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, short(p.dim, panel.Empty, mostLabel))
 	pl.Add(p.texts(p.dim, names, 6), unpadded{p.texts(middle, empty, 0)})
 }
 

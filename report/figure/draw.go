@@ -84,7 +84,7 @@ func writeSVG(w io.Writer, f *analysis.Figure, p *page) error {
 	}
 	_, svg, _ := strings.Cut(b.String(), "<svg")
 	_, svg, _ = strings.Cut(svg, ">")
-	title := html.EscapeString(f.Title)
+	title := html.EscapeString(strings.Map(visible, f.Title))
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%dpt" height="%gpt" viewBox="0 0 %d %g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif"><title>%s</title>%s`,
 		Width, p.height.Points(), Width, p.height.Points(), title, title, inherited.Replace(svg))
 	return err
