@@ -29,7 +29,8 @@ var (
 
 // staleLines underline cells whose entry is stale: by thaw, by freeze.
 func staleLines(side vg.Length) [2]draw.LineStyle {
-	return [2]draw.LineStyle{line(color.NRGBA{0xE6, 0x9F, 0x00, 255}, 0.2*side), line(color.NRGBA{0x00, 0x72, 0xB2, 255}, 0.2*side, 0.16*side.Points(), 0.1*side.Points())}
+	width := max(1.2, 0.2*side)
+	return [2]draw.LineStyle{line(color.NRGBA{0xE6, 0x9F, 0x00, 255}, width), line(color.NRGBA{0x00, 0x72, 0xB2, 255}, width, 0.16*side.Points(), 0.1*side.Points())}
 }
 
 // ends are the marks of how routes end.
