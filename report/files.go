@@ -30,12 +30,6 @@ type Output struct {
 	Drawings []string
 }
 
-// A pending is a file to be written.
-type pending struct {
-	name  string
-	write func(io.Writer) error
-}
-
 // Write writes the files into a folder, which is made when it is not there:
 // ID.txt, ID.md, ID.csv, ID.json or ID.tex, ID.svg, ID.png and ID.pdf. No file
 // that is there already is overwritten: the error then names it, and nothing is
@@ -48,27 +42,31 @@ func (o *Output) Write(dir string) (names []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		path := filepath.Join(dir, f.name)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			if err == nil {
-				err = fmt.Errorf("%s: %w; nothing was written. Give another folder, or move it away", path, fs.ErrExist)
-			}
+	for i := range files {
+		files[i].name = filepath.Join(dir, files[i].name)
+		if _, err := os.Lstat(files[i].name); err == nil {
+			return nil, fmt.Errorf("%s: %w; nothing was written. Give another folder, or move it away", files[i].name, fs.ErrExist)
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, f.name)
-		if err := writeFile(path, f.write); err != nil {
+		if err := writeFile(f.name, f.write); err != nil {
 			return names, err
 		}
-		names = append(names, path)
+		names = append(names, f.name)
 	}
 	return names, nil
 }
 
+// A file is one to be written.
+type file struct {
+	name  string
+	write func(io.Writer) error
+}
+
 // files lists what is to be written, tables first.
-func (o *Output) files() (files []pending, err error) {
+func (o *Output) files() (files []file, err error) {
 	extension, ok := extensions[o.Format]
 	if !ok {
 		return nil, fmt.Errorf("unknown format %q; there are %v", o.Format, Formats)
@@ -78,25 +76,23 @@ func (o *Output) files() (files []pending, err error) {
 			return nil, fmt.Errorf("unknown form of figures %q; there are %v", drawing, figure.Formats)
 		}
 	}
-	for i := range o.Tables {
-		if t := &o.Tables[i]; len(t.Rows) > 0 {
-			files = append(files, pending{t.ID + extension, func(w io.Writer) error { return writeAs(w, []analysis.Table{*t}, o.Format) }})
-		}
+	tables, _ := split(o.Tables)
+	for _, t := range tables {
+		files = append(files, file{t.ID + extension, func(w io.Writer) error { return writeAs(w, []analysis.Table{*t}, o.Format) }})
 	}
 	for i := range o.Figures {
 		f := &o.Figures[i]
-		if len(f.Panels) == 0 {
+		if len(f.Panels) == 0 || len(o.Drawings) == 0 {
 			continue
 		}
 		for _, drawing := range o.Drawings {
-			files = append(files, pending{f.ID + "." + drawing, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
+			files = append(files, file{f.ID + "." + drawing, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
 		}
-		switch {
-		case len(o.Drawings) == 0:
-		case o.Format == "csv":
-			files = append(files, pending{f.ID + ".csv", func(w io.Writer) error { return FigureCSV(w, f) }})
-		case o.Format == "json":
-			files = append(files, pending{f.ID + ".json", func(w io.Writer) error { return FigureJSON(w, f) }})
+		switch o.Format {
+		case "csv":
+			files = append(files, file{f.ID + extension, func(w io.Writer) error { return FigureCSV(w, f) }})
+		case "json":
+			files = append(files, file{f.ID + extension, func(w io.Writer) error { return FigureJSON(w, f) }})
 		}
 	}
 	return files, nil

@@ -148,7 +148,7 @@ func (t *latexTable) letters() int {
 // part begins a table with some of the rows; what TeX finds too wide, as in a
 // document with wide margins, is scaled down.
 func (t *latexTable) part(out *bufio.Writer, caption string, from, to int) {
-	out.WriteString("\\begin{" + t.environment() + "}[htbp]\n\\centering\\footnotesize\n" + caption + "\n\\sbox0{\\begin{tabular}{@{}" + t.format() + "@{}}\n\\toprule\n")
+	out.WriteString("\\begin{" + t.environment() + "}[htbp]\n\\centering\\footnotesize\n" + caption + "\\par\\smallskip\n\\sbox0{\\begin{tabular}{@{}" + t.format() + "@{}}\n\\toprule\n")
 	writeLaTeXHead(out, t.grid)
 	for r := from; r < to; r++ {
 		section := t.starts(r, from)

@@ -280,6 +280,43 @@ func TestRowsLeadToTheirTrials(t *testing.T) {
 	}
 }
 
+// A page holds so many trials; of more it has the first, says so, and names the
+// command that shows the others.
+func TestPageCapsTrials(t *testing.T) {
+	p := page(t)
+	const all = 100_000 + 1
+	trial, in := walk(), lakeOf(7)
+	trial.Outcome, trial.Death, trial.Steps, trial.Windows = record.Failed, nil, nil, nil
+	for i := range all - 1 { // the page has one
+		trial.Key = fmt.Sprintf("%010d", i)
+		if err := p.Trials.Add("runs/mine", trial, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := htmlOf(t, p)
+	if n := len(unpack(t, page).Trials); n != all-1 {
+		t.Errorf("the page has %d trials", n)
+	}
+	for _, want := range []string{"This page has the first 100,000 of 100,001 trials (100,000 failed)", "spatialstale trace runs/mine --seed SEED"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// A comparison is a page of tables alone.
+func TestPageOfTables(t *testing.T) {
+	page := htmlOf(t, &report.Page{Summary: analysis.Summary{Title: "runs/a and runs/b"}, Tables: sample()})
+	for _, absent := range []string{"Methods</h2>", "Trials</h2>", "Findings</h2>", "What was lost", `id="trial-data"`} {
+		if strings.Contains(page, absent) {
+			t.Errorf("a page of tables has %q", absent)
+		}
+	}
+	if !strings.Contains(page, "runs/a and runs/b") || !strings.Contains(page, "Contrasts of strategies") {
+		t.Error("the page lacks its title or a table")
+	}
+}
+
 // TableHTML is the table of the page, for another page.
 func TestTableHTML(t *testing.T) {
 	var b bytes.Buffer

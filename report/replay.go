@@ -29,7 +29,7 @@ type Trials struct {
 	zip     *gzip.Writer
 	encoded []byte // nil until no more are added
 	doc     replayDocument
-	places  map[string]int // of settings and lakes in doc; and trials' short keys
+	places  map[any]int // of settings and lakes in doc; and trials' short keys
 	kinds   map[[3]string]bool
 	chosen  map[string]int // keys of the trials whose words a page has, with their places
 	order   []string       // of these keys
@@ -108,7 +108,7 @@ func (ts *Trials) Add(run string, t *record.Trial, in *record.Instance) error {
 	lead := `,`
 	if ts.zip == nil {
 		ts.zip, _ = gzip.NewWriterLevel(&ts.packed, gzip.BestCompression) // the level is valid
-		ts.places, ts.kinds, ts.chosen = map[string]int{}, map[[3]string]bool{}, map[string]int{}
+		ts.places, ts.kinds, ts.chosen = map[any]int{}, map[[3]string]bool{}, map[string]int{}
 		ts.doc.Words = map[int]*replayWords{}
 		lead = `{"trials":[`
 	}
@@ -156,7 +156,7 @@ func (ts *Trials) AddWords(t *record.Trial, in *record.Instance, calls []*record
 
 // place returns the place in a list of what a name stands for, and whether it is
 // the next one.
-func (ts *Trials) place(name string, next int) (at int, added bool) {
+func (ts *Trials) place(name any, next int) (at int, added bool) {
 	if at, ok := ts.places[name]; ok {
 		return at, false
 	}
@@ -167,7 +167,7 @@ func (ts *Trials) place(name string, next int) (at int, added bool) {
 func (ts *Trials) setting(run string, spec record.Spec) int {
 	spec.Key, spec.Seed, spec.Episode, spec.Model = "", 0, 0, clean(spec.Model)
 	one := replaySetting{clean(run), spec}
-	at, added := ts.place(fmt.Sprintf("setting %#v", one), len(ts.doc.Settings))
+	at, added := ts.place(one, len(ts.doc.Settings))
 	if added {
 		ts.doc.Settings = append(ts.doc.Settings, one)
 	}
@@ -175,7 +175,7 @@ func (ts *Trials) setting(run string, spec record.Spec) int {
 }
 
 func (ts *Trials) lake(in *record.Instance) int {
-	at, added := ts.place(fmt.Sprintf("lake %d %q %dx%d", in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])), len(ts.doc.Lakes))
+	at, added := ts.place([4]any{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}, len(ts.doc.Lakes))
 	if added {
 		one := *in
 		one.Memory = slices.Clone(in.Memory)
@@ -190,7 +190,7 @@ func (ts *Trials) lake(in *record.Instance) int {
 // key returns the beginning of a key that no trial before it has.
 func (ts *Trials) key(key string) string {
 	short := key[:min(shortKey, len(key))]
-	if _, added := ts.place("key "+short, 0); added {
+	if _, added := ts.place(short, 0); added {
 		return short
 	}
 	return key

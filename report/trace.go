@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,11 +27,23 @@ type TraceOptions struct {
 // its memory, what it did, and what came of it; for a detection, what was
 // judged wrongly or not at all in each window.
 func (tr *Trace) Write(w io.Writer, opts TraceOptions) error {
-	t, err := tr.begin()
-	if err != nil {
-		return err
+	t := &traceWriter{Trace: tr, color: opts.Color, agent: "@", route: "·", entries: map[record.Pos]*record.MemoryEntry{}}
+	if t.color {
+		t.agent, t.route = "▲", "•"
 	}
-	t.opts = opts
+	for i := range tr.Instance.Memory {
+		e := &tr.Instance.Memory[i]
+		t.entries[e.Pos] = e
+	}
+	var err, errAfter error
+	t.original, err = lake.Parse(tr.Instance.Rows)
+	t.grid, errAfter = lake.Parse(tr.Instance.RowsAfter)
+	if err := errors.Join(err, errAfter); err != nil {
+		return fmt.Errorf("trial %s: its instance: %w", tr.Trial.Key, err)
+	}
+	if len(tr.Instance.Events) > 0 {
+		t.grid = t.original
+	}
 	t.heading()
 	if tr.Trial.Task == record.Detect {
 		t.detection()
@@ -41,35 +54,15 @@ func (tr *Trace) Write(w io.Writer, opts TraceOptions) error {
 	return err
 }
 
-// begin returns a writer at the beginning of the trial.
-func (tr *Trace) begin() (*traceWriter, error) {
-	t := &traceWriter{Trace: tr, entries: map[record.Pos]*record.MemoryEntry{}}
-	for i := range tr.Instance.Memory {
-		e := &tr.Instance.Memory[i]
-		t.entries[e.Pos] = e
-	}
-	var err error
-	if t.original, err = lake.Parse(tr.Instance.Rows); err != nil {
-		return nil, fmt.Errorf("trial %s: its instance: %w", tr.Trial.Key, err)
-	}
-	if t.grid, err = lake.Parse(tr.Instance.RowsAfter); err != nil {
-		return nil, fmt.Errorf("trial %s: its instance: %w", tr.Trial.Key, err)
-	}
-	if len(tr.Instance.Events) > 0 {
-		t.grid = t.original
-	}
-	return t, nil
-}
-
 // A traceWriter writes a trial down as the lake changes.
 type traceWriter struct {
 	*Trace
-	opts     TraceOptions
-	out      strings.Builder
-	original lake.Grid
-	grid     lake.Grid // as it is at this point of the trial
-	entries  map[record.Pos]*record.MemoryEntry
-	window   int // the next one to be written
+	color        bool
+	agent, route string // what stands for them in a picture
+	out          strings.Builder
+	original     lake.Grid
+	grid         lake.Grid // as it is at this point of the trial
+	entries      map[record.Pos]*record.MemoryEntry
 }
 
 func (t *traceWriter) say(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
@@ -88,41 +81,22 @@ func (t *traceWriter) heading() {
 	t.say("\n\n")
 }
 
-// agentMark and routeMark are what stands for the agent and its route.
-func (t *traceWriter) agentMark() string {
-	if t.opts.Color {
-		return "▲"
-	}
-	return "@"
-}
-
-func (t *traceWriter) routeMark() string {
-	if t.opts.Color {
-		return "•"
-	}
-	return "·"
-}
-
 // picture draws the lake with the agent and the route behind it.
-func (t *traceWriter) picture(title string, g *lake.Grid, agent lake.Pos, route []lake.Pos) {
+func (t *traceWriter) picture(title string, agent lake.Pos, route []lake.Pos) {
 	t.say("%s\n", title)
-	if t.opts.Color {
-		t.say("%s", observe.ANSI(&observe.State{Grid: *g, Agent: agent}, route))
+	if t.color {
+		t.say("%s", observe.ANSI(&observe.State{Grid: t.grid, Agent: agent}, route))
 		return
 	}
-	on := map[lake.Pos]bool{}
-	for _, p := range route {
-		on[p] = true
-	}
-	for r, row := range g.Rows() {
+	for r, row := range t.grid.Rows() {
 		t.say("  ")
 		for c := range row {
 			mark := " "
 			switch p := (lake.Pos{Row: r, Col: c}); {
 			case p == agent:
-				mark = "@"
-			case on[p]:
-				mark = "·"
+				mark = t.agent
+			case slices.Contains(route, p):
+				mark = t.route
 			}
 			t.say("%s%c ", mark, row[c])
 		}
@@ -131,24 +105,34 @@ func (t *traceWriter) picture(title string, g *lake.Grid, agent lake.Pos, route 
 }
 
 func (t *traceWriter) episode() {
-	start := t.grid.Start()
-	t.picture("The lake as the agent finds it ("+t.agentMark()+" agent):", &t.grid, start, nil)
-	if lies := t.lies(); len(lies) > 0 && t.Trial.Strategy != "no-memory" {
+	place := t.grid.Start()
+	t.picture("The lake as the agent finds it ("+t.agent+" agent):", place, nil)
+	if lies := t.lies(); len(lies) > 0 && t.Trial.Strategy != record.Strategies[0].Name {
 		t.say("\nOf its memory, this no longer holds:\n")
 		for _, e := range lies {
 			t.say("  [%s] %s\n", e.ID, e.Text)
 		}
 	}
 	t.say("\n")
-	route := []lake.Pos{start}
+	route := []lake.Pos{place}
 	for i := range t.Trial.Steps {
 		s := &t.Trial.Steps[i]
 		t.changes(s)
-		t.audits(s.T - 1)
+		for k := range t.Trial.Windows {
+			if w := &t.Trial.Windows[k]; w.Step == s.T-1 {
+				t.audit(w, "      ")
+			}
+		}
 		t.step(s)
-		route = append(route, lake.Pos{Row: s.Next[0], Col: s.Next[1]})
+		place = at(s.Next)
+		route = append(route, place)
 	}
-	t.ending(route)
+	t.say("\n")
+	t.picture("The end ("+t.agent+" agent, "+t.route+" its route):", place, route)
+	t.say("\n%s\n", t.end())
+	if n := t.Trial.Fallbacks(); n > 0 {
+		t.say("The fallback chose %s of these.\n", counted(n, "step"))
+	}
 }
 
 // lies lists the entries that the lake, as it is now, makes false.
@@ -189,34 +173,13 @@ func thing(cell string) string {
 	return "frozen"
 }
 
-// audits writes the audit made after the given number of moves, if there was
-// one.
-func (t *traceWriter) audits(moves int) {
-	for t.window < len(t.Trial.Windows) && t.Trial.Windows[t.window].Step == moves {
-		t.judged(&t.Trial.Windows[t.window], "      ")
-		t.window++
-	}
-}
-
-// judged says in numbers what an audit found, missed and flagged wrongly.
-func judged(w *record.Window) string {
+// audit writes what an audit found, missed and flagged wrongly, entry by entry.
+func (t *traceWriter) audit(w *record.Window, indent string) {
 	var c record.Counts
-	for i := range w.Judgments {
-		c.Add(w.Judgments[i].Truth, w.Judgments[i].Verdict)
-	}
-	out := fmt.Sprintf("%d of %d entries flagged; of %d stale ones %d found, %d missed; %d valid ones flagged",
-		c.TP+c.FP, c.Judged(), c.TP+c.FN, c.TP, c.FN, c.FP)
-	if c.Unanswered > 0 {
-		out += fmt.Sprintf("; %d without an answer", c.Unanswered)
-	}
-	return out
-}
-
-// judged writes what an audit found, missed and flagged wrongly, entry by entry.
-func (t *traceWriter) judged(w *record.Window, indent string) {
-	t.say("%saudit %d: %s\n", indent, w.Index, judged(w))
+	var entries strings.Builder
 	for i := range w.Judgments {
 		j := &w.Judgments[i]
+		c.Add(j.Truth, j.Verdict)
 		words := ""
 		switch {
 		case j.Verdict == record.Unanswered:
@@ -230,12 +193,18 @@ func (t *traceWriter) judged(w *record.Window, indent string) {
 		default:
 			continue
 		}
-		t.say("%s  %-15s [%s] %s", indent, words, j.MemoryID, t.entries[j.Pos].Text)
+		fmt.Fprintf(&entries, "%s  %-15s [%s] %s", indent, words, j.MemoryID, t.entries[j.Pos].Text)
 		if j.Reason != "" {
-			t.say(" — %q", j.Reason)
+			fmt.Fprintf(&entries, " — %q", j.Reason)
 		}
-		t.say("\n")
+		entries.WriteByte('\n')
 	}
+	t.say("%saudit %d: %d of %d entries flagged; of %d stale ones %d found, %d missed; %d valid ones flagged",
+		indent, w.Index, c.TP+c.FP, c.Judged(), c.TP+c.FN, c.TP, c.FN, c.FP)
+	if c.Unanswered > 0 {
+		t.say("; %d without an answer", c.Unanswered)
+	}
+	t.say("\n%s", entries.String())
 }
 
 func (t *traceWriter) step(s *record.Step) {
@@ -269,35 +238,22 @@ func (t *traceWriter) memoryOf(s *record.Step) string {
 	return "its memory says " + e.Claim + ", " + truth
 }
 
-func (t *traceWriter) ending(route []lake.Pos) {
-	last := route[len(route)-1]
-	t.say("\n")
-	t.picture("The end ("+t.agentMark()+" agent, "+t.routeMark()+" its route):", &t.grid, last, route)
-	t.say("\n")
-	t.say("%s\n", t.end())
-	if n := t.Trial.Fallbacks(); n > 0 {
-		t.say("The fallback chose %s of these.\n", counted(n, "step"))
-	}
-}
-
-// aboutCause says in words what a cause of death means.
-func aboutCause(cause string) string {
-	term, _ := record.Causes.Find(cause)
-	return term.About
-}
-
 // end says how the trial ended.
 func (t *traceWriter) end() string {
 	switch t.Trial.Outcome {
 	case record.Done:
-		c := t.Trial.Counts
+		c, f1 := t.Trial.Counts, "undefined"
+		if v := c.F1(); v != nil {
+			f1 = decimal(*v, 3)
+		}
 		return fmt.Sprintf("Over all audits: %d found, %d missed, %d flagged wrongly, %d rightly left, %d without an answer; F1 %s.",
-			c.TP, c.FN, c.FP, c.TN, c.Unanswered, number(c.F1()))
+			c.TP, c.FN, c.FP, c.TN, c.Unanswered, f1)
 	case record.Success:
 		return fmt.Sprintf("Success: it reached the goal after %s.", counted(len(t.Trial.Steps), "step"))
 	case record.Death:
 		d := t.Trial.Death
-		return fmt.Sprintf("Death after %s: it fell into the hole at %v. Cause %s: %s.", counted(len(t.Trial.Steps), "step"), at(d.Pos), d.Cause, aboutCause(d.Cause))
+		cause, _ := record.Causes.Find(d.Cause)
+		return fmt.Sprintf("Death after %s: it fell into the hole at %v. Cause %s: %s.", counted(len(t.Trial.Steps), "step"), at(d.Pos), d.Cause, cause.About)
 	case record.Timeout:
 		return fmt.Sprintf("Timeout: %s, and neither goal nor hole.", counted(len(t.Trial.Steps), "step"))
 	}
@@ -315,17 +271,10 @@ func (t *traceWriter) detection() {
 		if len(t.Instance.Events) > 0 {
 			title = fmt.Sprintf("The lake after the change at move %d:", w.Step)
 		}
-		t.picture(title, &t.grid, t.grid.Start(), nil)
+		t.picture(title, t.grid.Start(), nil)
 		t.say("\n")
-		t.judged(w, "")
+		t.audit(w, "")
 		t.say("\n")
 	}
 	t.say("%s\n", t.end())
-}
-
-func number(v *float64) string {
-	if v == nil {
-		return "undefined"
-	}
-	return fmt.Sprintf("%.3f", *v)
 }
