@@ -92,7 +92,7 @@ func trim(text string) string {
 
 // workFor is how much work (parser.work) a text is worth: a few readings of
 // everything. Past that the text is playing games.
-func workFor(text string) int { return 16*len(text) + 1<<16 }
+func workFor(text string) int { return 12*len(text) + 1<<16 }
 
 // An extraction is one call of Extract.
 type extraction struct {

@@ -136,6 +136,26 @@ var extractCases = []struct {
 	{"a missing end quote between objects", `{"id":"a","s":true,"r":"x},{"id":"b","s":false}`, hasID, `[{"id":"a","s":true,"r":"x"},{"id":"b","s":false}]`, repairs{llm.RepairLines, llm.RepairJSON}},
 	{"a missing bracket inside", `{"j":[{"id":1},{"id":2}}`, hasID, `{"j":[{"id":1},{"id":2}]}`, repairs{llm.RepairJSON}},
 	{"JSON inside a string, unquoted", `{\"id\": \"b\"}`, hasID, `{"id":"b"}`, repairs{llm.RepairJSON}},
+	{"full-width punctuation", `｛"id"：1，"s"：true，"t"：［1、2］｝`, hasID, `{"id":1,"s":true,"t":[1,2]}`, repairs{llm.RepairJSON}},
+	{"full-width and corner quotes", `{＂id＂:「a」, 『b』:'c'}`, hasID, `{"id":"a","b":"c"}`, repairs{llm.RepairJSON}},
+	{"dots for more", `[{"id":1}, ..., {"id":2}, …]`, hasID, `[{"id":1},{"id":2}]`, repairs{llm.RepairJSON}},
+	{"surrogates in a string with slips", `{'id':'\ud83d\ude00\u00e9'}`, hasID, `{"id":"😀é"}`, repairs{llm.RepairJSON}},
+	{"a number written twice over", `{id: 007, s: +1, t: 12abc}`, hasID, `{"id":"007","s":"+1","t":"12abc"}`, repairs{llm.RepairJSON}},
+	{"a bracket missing in a list", `[{"id":1,"a":[1,2}, {"id":2}]`, hasID, `[{"id":1,"a":[1,2]},{"id":2}]`, repairs{llm.RepairJSON}},
+	{"quotes inside a string without an end", `[{"id":1},{"id":2,"r":"says "so" and [{`, hasID, `{"id":1}`, repairs{llm.RepairEmbedded}},
+
+	{"all as a string", `"{\"id\":1}"`, hasID, `{"id":1}`, repairs{llm.RepairString}},
+	{"a string twice over", `"\"{\\\"id\\\":1}\""`, hasID, `{"id":1}`, repairs{llm.RepairString, llm.RepairString}},
+	{"a list as a string", `{"list":"[{\"id\":1}]"}`, hasID, `{"list":[{"id":1}]}`, repairs{llm.RepairString}},
+	{"Python as a string, in prose", `So {"list":"[{'id': 1}]"}`, hasID, `{"list":[{"id":1}]}`, repairs{llm.RepairEmbedded, llm.RepairString}},
+	{"a reason is no list", `{"reason":"{\"id\":1}"}`, hasID, ``, nil},
+	{"a schema with the answer in it", `{"type":"object","properties":{"action":"UP"}}`, hasAction, `{"action":"UP"}`, repairs{llm.RepairWrapper}},
+	{"a schema without", `{"type":"object","properties":{"action":{"type":"string"}}}`, hasAction, ``, nil},
+	{"a call of a tool", `<tool_call>{"name":"move","arguments":{"action":"UP"}}</tool_call>`, hasAction, `{"action":"UP"}`, repairs{llm.RepairEmbedded, llm.RepairWrapper}},
+	{"a call of a tool, as a string", `{"type":"function","function":{"name":"move","arguments":"{\"action\":\"UP\"}"}}`, hasAction, `{"action":"UP"}`, repairs{llm.RepairString, llm.RepairWrapper}},
+	{"the only member", `{"step":{"action":"UP"}}`, hasAction, `{"action":"UP"}`, repairs{llm.RepairWrapper}},
+	{"the only member is a draft", `{"draft":{"action":"UP"}}`, hasAction, ``, nil},
+
 	{"numbers without an end", `{"id":1, "a":1e, "b":0., "c":-, "d":.5}`, hasID, `{"id":1,"a":null,"b":null,"c":null,"d":0.5}`, repairs{llm.RepairJSON}},
 	{"half a literal stays a word", `{"id":1,"s":tru}`, hasID, `{"id":1,"s":"tru"}`, repairs{llm.RepairJSON}},
 	{"one hopeless element of many", `[{"id":1},{"id":2,"s":true false maybe},{"id":3}]`, hasID, `[{"id":1},{"id":3}]`, repairs{llm.RepairEmbedded, llm.RepairLines}},
@@ -329,6 +349,60 @@ func TestExtractHostile(t *testing.T) {
 			t.Errorf("%q repeated gave %s", unit, plainly(v))
 		}
 	}
+}
+
+// FuzzStrict holds our reading of JSON against the standard library's: the same
+// texts are JSON, and they say the same.
+func FuzzStrict(f *testing.F) {
+	for _, text := range []string{`{"a":[1,-0.5e+3,true,null,"\u00e9\ud83d\ude00\n"]}`, `[01]`, `[1.]`, "[\"\t\"]", `["\x"]`, `{"a":1,}`, `[,]`, `{"a" 1}`, `[1 2]`, `[true]x`, `[tru]`, "[\"\xff\"]", `["\ud83d"]`, "\uFEFF[]", "[\v1]", `[True]`, "［］", `{"a"：1}`, `{a:1}`, `["a"`, `[-]`, `[1}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Count(text, "[")+strings.Count(text, "{") > 500 {
+			return
+		}
+		text = strings.ToValidUTF8(text, "\uFFFD")
+		v, repairs, ok := llm.Extract(text, func(v any) bool {
+			switch v.(type) {
+			case []any, llm.Object:
+				return true
+			}
+			return false
+		})
+		whole := strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
+		valid := json.Valid([]byte(whole)) && strings.ContainsAny(whole[:1], "[{")
+		if strict := ok && len(repairs) == 0; strict != valid {
+			t.Fatalf("%q: read as it stands is %v, but it is JSON is %v", text, strict, valid)
+		}
+		if !valid {
+			return
+		}
+		var want any
+		decoder := json.NewDecoder(strings.NewReader(whole))
+		decoder.UseNumber()
+		if err := decoder.Decode(&want); err != nil || !reflect.DeepEqual(mapped(v), want) {
+			t.Fatalf("%q: %v, want %v, %v", text, mapped(v), want, err)
+		}
+	})
+}
+
+// mapped is a value as the standard library has it.
+func mapped(v any) any {
+	switch v := v.(type) {
+	case llm.Object:
+		m := map[string]any{}
+		for _, member := range v {
+			m[member.Key] = mapped(member.Value)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = mapped(v[i])
+		}
+		return list
+	}
+	return v
 }
 
 func FuzzExtract(f *testing.F) {

@@ -77,7 +77,7 @@ func parse(text string, i int, strict bool) (p *parser, v any, ok bool) {
 }
 
 // work is what reading from i on took: bytes, and several for each value.
-func (p *parser) work(i int) int { return p.at - i + 8*p.values }
+func (p *parser) work(i int) int { return p.at - i + 4*p.values }
 
 // end is where the value ends that was read.
 func (p *parser) end() int {
@@ -204,27 +204,30 @@ func (p *parser) value() (any, bool) {
 
 // members reads what stands in the bracket that was opened last, and its end.
 func (p *parser) members(bracket byte) (v any, ok bool) {
-	var object Object
-	var list []any
+	read := Object{}
 	value := func() any {
-		switch {
-		case bracket == '{' && object == nil:
-			return Object{}
-		case bracket == '{':
-			return object
-		case list == nil:
-			return []any{}
+		if bracket == '{' {
+			return read
+		}
+		list := make([]any, len(read))
+		for i := range read {
+			list[i] = read[i].Value
 		}
 		return list
 	}
 	for n := 0; ; n++ {
 		c := p.next()
-		if comma := c == ','; comma && (n > 0 || !p.strict) {
+		switch {
+		case !p.strict:
+			for ; c == ','; c = p.next() {
+				p.skip()
+			}
+		case c == ',' && n > 0:
 			p.skip()
-			if c = p.next(); c == ',' || p.strict && c == bracket+2 {
+			if c = p.next(); c == bracket+2 {
 				return nil, false
 			}
-		} else if p.strict && n > 0 && c != bracket+2 && c != 0 {
+		case n > 0 && c != bracket+2 && c != 0:
 			return nil, false
 		}
 		switch {
@@ -246,12 +249,7 @@ func (p *parser) members(bracket byte) (v any, ok bool) {
 		if m.Value, ok = p.value(); !ok {
 			return value(), p.cut && n > 0
 		}
-		if bracket == '{' {
-			object = append(object, m)
-		} else {
-			list = append(list, m.Value)
-		}
-		if p.cut {
+		if read = append(read, m); p.cut {
 			return value(), true
 		}
 	}
@@ -278,9 +276,9 @@ func (p *parser) key() (key string, ok bool) {
 	case c == '"' || c == '\'':
 		v, ok = p.looseString(true)
 	default:
-		n := wordLen(p.text[p.at:])
-		v, ok = p.text[p.at:p.at+n], n > 0
-		p.at += n
+		word := bareKey(p.text[p.at:min(len(p.text), p.at+maxKey)])
+		v, ok = word, word != ""
+		p.at += len(word)
 	}
 	if !ok {
 		return "", false
@@ -296,32 +294,31 @@ func (p *parser) key() (key string, ok bool) {
 	return "", false
 }
 
-// wordLen returns the length of the bare word that a text begins with.
-func wordLen(text string) int {
-	n := strings.IndexFunc(text[:min(len(text), maxKey)], func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || '9' < r) && (r|0x20 < 'a' || 'z' < r|0x20)
-	})
-	if n > 0 && (text[0] < '0' && text[0] != '_' || '0' <= text[0] && text[0] <= '9') {
-		return 0
+// bareKey returns the word without quotes that a text begins with.
+func bareKey(text string) string {
+	for i := range len(text) {
+		c := text[i]
+		if letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'; !letter && (i == 0 || c != '-' && (c < '0' || '9' < c)) {
+			return text[:i]
+		}
 	}
-	return max(n, 0)
+	return text
 }
 
 // keyAt reports whether a key with its colon stands at i, quoted or bare.
 func (p *parser) keyAt(i int) bool {
-	window := p.text[i:min(len(p.text), i+maxKey)]
-	quote, n := narrow(window, 0)
-	if quote != '"' && quote != '\'' {
-		quote, n = 0, 0
+	c, n := narrow(p.text, i)
+	if quoted := c == '"' || c == '\''; !quoted {
+		c, n = 0, 0
 	}
-	length := wordLen(window[n:])
-	n += length
-	if c, size := narrow(window, n); quote != 0 && c != quote || length == 0 {
+	window := p.text[i+n : min(len(p.text), i+n+maxKey)]
+	at := len(bareKey(window))
+	if end, size := narrow(window, at); at > 0 && c == end {
+		at += size
+	} else if at == 0 || c != 0 {
 		return false
-	} else if quote != 0 {
-		n += size
 	}
-	c, _ := narrow(strings.TrimLeft(window[n:], " \t\r\n"), 0)
+	c, _ = narrow(strings.TrimLeft(window[at:], " \t\r\n"), 0)
 	return c == ':'
 }
 
@@ -413,8 +410,8 @@ func unquote(text string) (v any, ok bool) {
 	return s, err == nil
 }
 
-// escapes matches what JSON writes with backslashes; surrogates come in pairs.
-var escapes = regexp.MustCompile(`^(?:\\["\\/bfnrt]|(?:\\u[0-9A-Fa-f]{4})+)`)
+// escape matches what JSON writes with a backslash; surrogates come in pairs.
+var escape = regexp.MustCompile(`^\\(?:["\\/bfnrt]|u[dD][89abAB]..\\u[dD][c-fC-F][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})`)
 
 // looseString reads the string that begins here and is written with slips: a
 // quote inside it, before what can follow no string, is a character of it.
@@ -430,6 +427,10 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 	var out []byte
 	inner := false // it has a quote inside
 	for p.at += n; p.at < len(p.text); p.at += n {
+		if c := p.text[p.at]; c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\'' && c != '\\' {
+			out, n = append(out, c), 1
+			continue
+		}
 		var r rune
 		r, n = utf8.DecodeRuneInString(p.text[p.at:])
 		char := p.text[p.at : p.at+n]
@@ -449,9 +450,12 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 		case closes:
 			inner = true
 		case r == '\\':
-			rest := p.text[p.at:]
-			if known := escapes.FindString(rest); known != "" {
-				decoded, _ := unquote(`"` + known + `"`)
+			rest := p.text[p.at:min(len(p.text), p.at+12)]
+			if known := escape.FindString(rest); known != "" {
+				decoded, ok := unquote(`"` + known + `"`)
+				if !ok {
+					return nil, false
+				}
 				char, n = decoded.(string), len(known)
 			} else if !strings.HasPrefix(rest, `\u`) {
 				char = "" // the backslash alone: \' is '

@@ -154,10 +154,11 @@ func StripThinking(text string) (rest string, found bool) {
 		last := boxes[len(boxes)-1]
 		rest = last[1] + last[2]
 	}
-	if plain := token.ReplaceAllString(rest, ""); found || plain != text {
-		return strings.TrimSpace(plain), found
+	rest = strings.TrimSpace(token.ReplaceAllString(rest, ""))
+	if !found && rest == strings.TrimSpace(text) {
+		return text, false
 	}
-	return text, false
+	return rest, found
 }
 
 var (
