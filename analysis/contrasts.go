@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,41 +10,33 @@ import (
 	"github.com/spatialstale/spatialstale/stats"
 )
 
-// A contrastRow is one contrast of two strategies on one measure.
-type contrastRow struct {
-	setting // of the first strategy; its batch is that of the audit in question
-	record.Contrast
-	batchB  int
-	end     int
-	a, b    map[int]*episodeTally // the strategies' seeds; nil when the run lacks one
-	anyCell bool                  // stands for all regimes and modalities, because it is in none
-	paired
-}
-
-// contrastRows returns a row for every declared contrast on every measure of the
-// family, by model, then measure, then where it is tested. A contrast that a
-// model has nowhere gets a row of its own, without numbers.
-func (c *Collector) contrastRows(contrasts []record.Contrast, measures []string) []*contrastRow {
-	var rows []*contrastRow
-	byModel := make(map[string][]setting)
-	for s := range c.episodes {
-		byModel[s.model] = append(byModel[s.model], s)
-	}
-	for _, model := range slices.SortedFunc(maps.Keys(byModel), c.plan.compareModels) {
-		places := placesOf(byModel[model], &c.plan)
-		for _, measure := range measures {
-			end := slices.Index(ends[:], measure)
-			found := make(map[record.Contrast]bool)
+// contrastRows returns a row for every contrast on every measure, by model, then
+// measure, then where it is tested. A contrast that a model has nowhere gets a
+// row of its own, without numbers.
+func (f *Frame) contrastRows(contrasts []record.Contrast, measures []string) []*versus {
+	walks := f.grouped([]dim{byModel, byModality, byRegime}, func(s *Setting) bool { return s.Task == record.Navigate }, nil)
+	var rows []*versus
+	for _, model := range modelsOf(walks) {
+		var places []Setting // everything but the strategy and its batch
+		for _, g := range walks {
+			if at := bare(g.Setting); g.Model == model && !slices.Contains(places, at) {
+				places = append(places, at)
+			}
+		}
+		for _, name := range measures {
+			m := rateNamed(name)
+			found := map[record.Contrast]bool{}
 			for _, at := range places {
-				for _, contrast := range contrasts {
-					some := c.contrastsAt(at, contrast, end)
-					found[contrast] = found[contrast] || len(some) > 0
+				for _, c := range contrasts {
+					some := contrastsAt(walks, at, c, m)
+					found[c] = found[c] || len(some) > 0
 					rows = append(rows, some...)
 				}
 			}
-			for _, contrast := range contrasts {
-				if !found[contrast] {
-					rows = append(rows, &contrastRow{setting: setting{model: model}, Contrast: contrast, end: end, anyCell: true, paired: paired{missing: true}})
+			for _, c := range contrasts {
+				if !found[c] {
+					rows = append(rows, &versus{Group: Group{Setting: Setting{Model: model}}, contrast: c, anywhere: true,
+						paired: &paired{measure: m, missing: true, sides: [2]string{c.B, c.A}}})
 				}
 			}
 		}
@@ -53,86 +44,44 @@ func (c *Collector) contrastRows(contrasts []record.Contrast, measures []string)
 	return rows
 }
 
-// placesOf returns where the settings of a model are compared: everything but
-// their strategy and its batch, in the order of tables.
-func placesOf(settings []setting, plan *appearance) []setting {
-	seen := make(map[setting]bool)
-	for _, s := range settings {
-		s.strategy, s.batch = "", 0
-		seen[s] = true
-	}
-	return slices.SortedFunc(maps.Keys(seen), func(x, y setting) int {
-		return cmp.Or(compareModalities(x.modality, y.modality), plan.compareRegimes(x.regime, y.regime), plan.compareRest(x, y))
-	})
-}
-
 // contrastsAt returns the rows of a contrast in one place: one, or one for each
-// batch size where the same audit ran with several. Audits of the same batch
-// size are compared with each other.
-func (c *Collector) contrastsAt(at setting, contrast record.Contrast, end int) []*contrastRow {
-	as, bs := c.batchesAt(at, contrast.A), c.batchesAt(at, contrast.B)
-	var rows []*contrastRow
-	for _, a := range as {
+// batch size where the same audit ran with several. Audits of the same batch size
+// are compared with each other.
+func contrastsAt(walks []*Group, at Setting, c record.Contrast, m *measure) []*versus {
+	under := func(strategy string) (out []*Group) {
+		for _, g := range walks {
+			if g.Strategy == strategy && bare(g.Setting) == at {
+				out = append(out, g)
+			}
+		}
+		slices.SortFunc(out, func(x, y *Group) int { return cmp.Compare(x.Batch, y.Batch) })
+		return out
+	}
+	var rows []*versus
+	bs := under(c.B)
+	for _, a := range under(c.A) {
 		for _, b := range bs {
-			if a.batch != b.batch && slices.ContainsFunc(bs, func(o setting) bool { return o.batch == a.batch }) {
+			if a.Batch != b.Batch && slices.ContainsFunc(bs, func(o *Group) bool { return o.Batch == a.Batch }) {
 				continue
 			}
-			row := &contrastRow{setting: a, Contrast: contrast, batchB: b.batch, end: end, a: c.episodes[a], b: c.episodes[b]}
-			row.setting.batch = cmp.Or(a.batch, b.batch)
-			// The difference is the first strategy's value less the second's.
-			pairSeeds(&row.paired, row.b, row.a, func(e *episodeTally) seedValue { return e.rate(end) })
-			row.missing = row.shared == 0
-			rows = append(rows, row)
+			v := &versus{Group: Group{Setting: a.Setting, runs: slices.Concat(a.runs, b.runs)}, contrast: c, a: b, b: a}
+			v.Batch = cmp.Or(a.Batch, b.Batch)
+			// The difference is the first strategy's value minus the second's.
+			v.paired = pairGroups(b, a, m, m, [2]string{c.B, c.A})
+			rows = append(rows, v)
 		}
 	}
 	return rows
 }
 
-func (c *Collector) batchesAt(at setting, strategy string) []setting {
-	var out []setting
-	for s := range c.episodes {
-		place := s
-		place.strategy, place.batch = "", 0
-		if s.strategy == strategy && place == at {
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(x, y setting) int { return cmp.Compare(x.batch, y.batch) })
-	return out
-}
-
-// contrasted makes the tests of a model's contrasts and adjusts them by family:
-// every planned contrast of a model on one measure. A contrast of strategies
-// that the run does not plan was never part of it. Of several runs that are
-// taken together each has families of its own, because each was declared by
-// itself; runs that plan a setting together are one. Intervals are made for the
-// rows that want says.
-func (c *Collector) contrasted(tests *record.Tests, want func(*contrastRow) bool) []*contrastRow {
-	rows := c.contrastRows(tests.Contrasts, tests.Family.Measures)
-	inParallel(len(rows), func(i int) { rows[i].test(tests.Bootstrap, want(rows[i])) })
-	type family struct {
-		model string
-		end   int
-		study int
-	}
-	families := make(map[family][]*paired)
-	studyOf := c.studies(rows)
-	for _, r := range rows {
-		if !r.missing {
-			key := family{r.model, r.end, studyOf(r)}
-			families[key] = append(families[key], &r.paired)
-		}
-	}
-	for _, members := range families {
-		adjust(members, tests.Family.Alpha)
-	}
-	return rows
-}
-
-// studies tells which study a row belongs to. Studies that plan a setting
-// together, or the two sides of a row, are one, which goes by the first of them.
-func (c *Collector) studies(rows []*contrastRow) func(*contrastRow) int {
-	first := make([]int, len(c.declared)+1)
+// contrasted makes the tests of contrasts and adjusts them by family: every
+// planned contrast of a model on one measure. A contrast of strategies that the
+// run does not plan was never part of it. Of several runs that are taken together
+// each has families of its own, because each was declared by itself; runs that
+// plan a setting together are one.
+func (f *Frame) contrasted(tests *record.Tests, interval func(*versus) bool) []*versus {
+	rows := f.contrastRows(tests.Contrasts, tests.Family.Measures)
+	first := make([]int, len(f.runs)+1) // runs that plan a setting together go by the first of them
 	for i := range first {
 		first[i] = i
 	}
@@ -143,197 +92,167 @@ func (c *Collector) studies(rows []*contrastRow) func(*contrastRow) int {
 		}
 		return first[i]
 	}
-	join := func(a, b int) { first[max(root(a), root(b))] = min(root(a), root(b)) }
-	at := make(map[setting]int)
-	for s, homes := range c.homes {
-		s.batch = 0
-		for home := range homes {
-			if _, ok := at[s]; !ok {
-				at[s] = home
-			}
-			join(at[s], home)
+	join := func(runs []int) {
+		for _, r := range runs {
+			first[max(root(r), root(runs[0]))] = min(root(r), root(runs[0]))
 		}
 	}
-	side := func(r *contrastRow, strategy string) int {
-		s := r.setting
-		s.strategy, s.batch = strategy, 0
-		return at[s]
+	for _, g := range f.grouped(nil, func(s *Setting) bool { return s.Task == record.Navigate }, byBatch.clear) {
+		join(g.runs)
 	}
-	for _, r := range rows {
-		if !r.missing {
-			join(side(r, r.A), side(r, r.B))
+	for _, v := range rows {
+		join(v.runs)
+	}
+	testAll(pairsOf(rows), tests, func(i int) bool { return interval(rows[i]) }, func(i int) string {
+		study := 0
+		if v := rows[i]; len(v.runs) > 0 {
+			study = root(v.runs[0])
 		}
-	}
-	return func(r *contrastRow) int { return root(side(r, r.A)) }
+		return fmt.Sprint(rows[i].Model, " ", rows[i].measure.key, " ", study)
+	})
+	return rows
 }
 
 // contrastCell shows a contrast.
 func contrastCell(c record.Contrast) Cell {
-	return Cell{Label: c.String(), Short: StrategyName(c.A) + " − " + StrategyName(c.B)}
+	return Cell{Label: c.String(), Short: record.Strategies.Label(c.A) + " − " + record.Strategies.Label(c.B)}
 }
 
-// contrastLabels are the label columns that tables of contrasts share.
-func contrastLabels(rows []*contrastRow, short map[string]string) []definition[contrastRow] {
-	settings := make([]*group[struct{}], 0, len(rows))
-	for _, r := range rows {
-		if !r.anyCell {
-			s := r.setting
-			s.strategy = r.Contrast.String() // what batches, framings and grids may vary within
-			settings = append(settings, &group[struct{}]{setting: s})
+// contrastLabels are the label columns of tables of contrasts.
+func (f *Frame) contrastLabels(rows []*versus) []versusColumn {
+	var groups []*Group
+	for _, v := range rows {
+		if !v.anywhere {
+			g := v.Group
+			g.Strategy = v.contrast.String() // what batches, framings and grids may vary within
+			groups = append(groups, &g)
 		}
 	}
-	blank := func(of func(r *contrastRow) Cell) func(r *contrastRow) Cell {
-		return func(r *contrastRow) Cell {
-			if r.anyCell {
+	blank := func(c versusColumn) versusColumn {
+		of := c.cell
+		c.cell = func(v *versus) Cell {
+			if v.anywhere {
 				return Cell{Short: "any"}
 			}
-			return of(r)
+			return of(v)
+		}
+		return c
+	}
+	var cols []versusColumn
+	for i, c := range versusLabels(f.labels([]dim{byModel, byModality, byRegime}, true, groups)) {
+		if c.Key == byModality.Key {
+			c = c.hiddenIf(!f.differIn(byModality, groups))
+		}
+		if c.Key == byRegime.Key { // by its number alone
+			c.cell = func(v *versus) Cell { return Cell{Label: v.Regime} }
+		}
+		if i > 0 {
+			c = blank(c)
+		}
+		cols = append(cols, c)
+		if i == 0 {
+			cols = append(cols, versusColumn{label("measure", "measure"), func(v *versus) Cell { return Cell{Label: v.measure.key} }})
 		}
 	}
-	oneModality := true
-	for _, g := range settings {
-		oneModality = oneModality && g.modality == settings[0].modality
-	}
-	defs := []definition[contrastRow]{
-		{Column{Key: "model", Heading: "model", Kind: Label, Section: true}, func(r *contrastRow) Cell { return modelCell(r.model, short) }},
-		{Column{Key: "measure", Heading: "measure", Kind: Label}, func(r *contrastRow) Cell { return Cell{Label: ends[r.end]} }},
-		{Column{Key: "modality", Heading: "modality", Kind: Label, DataOnly: oneModality}, blank(func(r *contrastRow) Cell { return Cell{Label: r.modality} })},
-		{Column{Key: "regime", Heading: "regime", Kind: Label}, blank(func(r *contrastRow) Cell { return Cell{Label: r.regime} })},
-	}
-	for _, d := range settingColumns(settings) {
-		defs = append(defs, definition[contrastRow]{d.Column, blank(func(r *contrastRow) Cell {
-			return d.cell(&group[struct{}]{setting: r.setting})
-		})})
-	}
-	return append(defs, definition[contrastRow]{Column{Key: "contrast", Heading: "contrast", Kind: Label}, func(r *contrastRow) Cell { return contrastCell(r.Contrast) }})
-}
-
-func pairedOfContrast(r *contrastRow) *paired { return &r.paired }
-
-// contrastSides are the seeds behind a contrast and the means under its
-// strategies.
-func contrastSides() []definition[contrastRow] {
-	return []definition[contrastRow]{
-		{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(r *contrastRow) Cell { return r.seedsCell() }},
-		{Column{Key: "first", Heading: "first", Unit: "share", Kind: Mean, Decimals: 3, DataOnly: true}, func(r *contrastRow) Cell { return r.meanOf(func(p *SeedPair) *float64 { return p.B }) }},
-		{Column{Key: "second", Heading: "second", Unit: "share", Kind: Mean, Decimals: 3, DataOnly: true}, func(r *contrastRow) Cell { return r.meanOf(func(p *SeedPair) *float64 { return p.A }) }},
-	}
+	return append(cols, versusColumn{label("contrast", "contrast"), func(v *versus) Cell { return contrastCell(v.contrast) }})
 }
 
 const needContrasts = "episodes under two strategies: spatialstale run --task navigate"
 
-// Contrasts tests the declared contrasts of strategies on every model (paper,
-// section 5.3): what raw, filtered and no memory do to success and death.
-func (c *Collector) Contrasts() Table {
-	tests := c.tests()
-	rows := c.contrasted(&tests, func(*contrastRow) bool { return true })
-	short := c.modelNames()
-	t := Table{
-		ID:    "contrasts",
-		Title: "Contrasts of strategies, tested",
-		Paper: "section 5.3",
-		About: "The rate under the first strategy less that under the second, on the same seeds: above 0 the first has more of the measure. A seed’s episodes are averaged first.",
-		Need:  needContrasts,
+// contrastsTable tests the declared contrasts of strategies on every model
+// (paper, section 5.3): what raw, filtered and no memory do to success and death.
+func (f *Frame) contrastsTable() Table {
+	tests := f.tests()
+	rows := f.contrasted(&tests, func(*versus) bool { return true })
+	t := Table{ID: "contrasts", Title: "Contrasts of strategies, tested", Topic: TopicNavigation, Paper: "section 5.3", Need: needContrasts,
+		About: "The rate under the first strategy minus that under the second, on the same seeds: above 0 the first has more of the measure. A seed’s episodes are averaged first."}
+	cols := append(f.contrastLabels(rows), seedsOfPairs, sideColumn("first", "first", sideB), sideColumn("second", "second", sideA))
+	fill(&t, append(append(cols, testColumns("difference", "difference of shares", true)...), lossColumns(rows)...), rows)
+	if len(rows) > 0 {
+		t.Notes = testNotes(tests.Bootstrap, "all contrasts of one model on one measure that a run plans", tests.Family.Alpha)
 	}
-	defs := append(contrastLabels(rows, short), contrastSides()...)
-	defs = append(defs, testColumns("difference", "difference of shares", true, pairedOfContrast)...)
-	defs = append(defs, lossColumns(rows, pairedOfContrast)...)
-	fill(&t, defs, rows)
-	c.finishContrasts(&t, rows, &tests)
-	t.Notes = append(testNotes(tests.Bootstrap, "all contrasts of one model on one measure that a run plans", tests.Family.Alpha), t.Notes...)
-	c.endNotes(&t, rows, short)
+	f.finishContrasts(&t, rows, &tests)
 	return t
 }
 
-// finishContrasts says what lost trials and the declaration mean for a table.
-func (c *Collector) finishContrasts(t *Table, rows []*contrastRow, tests *record.Tests) {
-	var warnings, notes []string
+// finishContrasts says what lost trials, missing strategies and the declaration
+// mean for a table of contrasts.
+func (f *Frame) finishContrasts(t *Table, rows []*versus, tests *record.Tests) {
 	if len(rows) > 0 {
-		warnings, notes = c.declarationNotes()
+		warnings, notes := f.declarationNotes()
+		t.Warnings = append(t.Warnings, warnings...)
+		t.Warnings = append(t.Warnings, lostSeeds(pairsOf(rows), "")...)
+		t.Notes = append(append(t.Notes, notes...), reachNotes(pairsOf(rows), tests.Family.Alpha)...)
 	}
-	t.Warnings = append(t.Warnings, warnings...)
-	lost := make([]*paired, len(rows))
-	for i, r := range rows {
-		lost[i] = &r.paired
-	}
-	t.Warnings = append(t.Warnings, lostSeeds(lost, "")...)
-	t.Notes = append(t.Notes, notes...)
-	t.Notes = append(t.Notes, reachNotes(lost, tests.Family.Alpha)...)
-	absent := markMissing(t, rows)
-	t.Notes = append(t.Notes, absent...)
-}
-
-// lostSeeds says how many seeds the loss of trials takes out of the tests, and
-// where the bounds that they leave stand: beside, unless elsewhere is given.
-func lostSeeds(rows []*paired, elsewhere string) []string {
-	shared, whole := 0, 0
-	for _, p := range rows {
-		shared += p.shared
-		whole += len(p.pairs)
-	}
-	if whole == shared {
-		return nil
-	}
-	return append([]string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown. What the lost trials could change stands %s: the mean difference over all planned seeds if they had all gone against it, or for it.",
-		countOf(shared, "pair"), thousands(shared-whole), cmp.Or(elsewhere, "beside"))}, ruledOutNotes(rows)...)
-}
-
-// reachNotes say which levels designs of these sizes cannot reach.
-func reachNotes(rows []*paired, alpha float64) []string {
-	sizes := make(map[int]bool)
-	for _, p := range rows {
-		if n := len(p.differences); n > 0 {
-			sizes[n] = true
+	var missing []string
+	for _, v := range rows {
+		if v.missing {
+			addNew(&missing, contrastCell(v.contrast).Short)
 		}
 	}
-	var paper, own []string
-	for _, n := range slices.Sorted(maps.Keys(sizes)) {
-		least := sure(stats.SmallestP(n, stats.TwoSided))
-		if least > PaperAlpha {
-			paper = append(paper, fmt.Sprintf("%.3g with %s", least, countOf(n, "seed")))
-		}
-		if least > alpha {
-			own = append(own, fmt.Sprint(n))
-		}
+	if len(missing) > 0 {
+		t.Notes = append(t.Notes, "Not in this run, and in no family: "+strings.Join(missing, ", ")+". To have them: run with --strategy and both strategies.")
 	}
-	if len(paper) == 0 {
-		return nil
-	}
-	note := fmt.Sprintf("The smallest p that these tests can give is %s: the paper’s level %g cannot be reached there, whatever happens; it takes %d seeds.",
-		strings.Join(paper, ", "), PaperAlpha, sure(stats.UnitsToReach(PaperAlpha, stats.TwoSided)))
-	if len(own) > 0 {
-		note += fmt.Sprintf(" With %s not even %g can.", strings.Join(own, ", "), alpha)
-	}
-	return []string{note}
+	f.finishTable(t, "", modelsOf(groupsOf(rows)))
 }
 
-// markMissing puts a warning into the first number of rows that the run has no
-// trials for, and names the contrasts.
-func markMissing(t *Table, rows []*contrastRow) []string {
-	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == "difference" })
-	var names []string
-	for i, r := range rows {
-		if !r.missing {
-			continue
-		}
-		t.Rows[i][at].Warnings = []stats.Warning{{Code: NotRun, Text: fmt.Sprintf("the run has no episodes of both %s and %s on one seed", StrategyName(r.A), StrategyName(r.B))}}
-		addNew(&names, StrategyName(r.A)+" − "+StrategyName(r.B))
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return []string{"Not in this run, and in no family: " + strings.Join(names, ", ") + ". To have them: run with --strategy and both strategies."}
+// equivalence tests whether two strategies differ by less than what matters, by
+// two one-sided tests. The paper leaves this open for Oracle and OMCD (section
+// 5.3): that a difference was not found does not show that there is none.
+func (f *Frame) equivalence() Table {
+	tests := f.tests()
+	eq := tests.Equivalence
+	rows := f.contrastRows(eq.Contrasts, tests.Family.Measures)
+	inParallel(len(rows), func(i int) { rows[i].testEquivalence(&tests, eq.Margin) })
+	t := Table{ID: "equivalence", Title: "Equivalence: is a difference smaller than what matters?", Topic: TopicNavigation, Paper: "section 5.3",
+		About: fmt.Sprintf("Two one-sided tests on the seeds’ differences: equivalent means that the mean difference lies within ±%g, shown at %g. not shown is no proof of a difference: read the power, the chance of showing equivalence if the true difference is 0.", eq.Margin, eq.Alpha),
+		Need:  "episodes under the strategies of a declared equivalence, such as oracle and omcd: spatialstale run --task navigate"}
+	cols := append(f.contrastLabels(rows), seedsOfPairs, sideColumn("first", "first", sideB), sideColumn("second", "second", sideA), testColumns("difference", "difference of shares", false)[0])
+	fill(&t, append(append(cols, equivalenceColumns(eq, false)...), lossColumns(rows)...), rows)
+	f.finishContrasts(&t, rows, &tests)
+	return t
 }
 
-// endNotes finishes a table of contrasts: dashes, letters, models.
-func (c *Collector) endNotes(t *Table, rows []*contrastRow, short map[string]string) {
-	t.Notes = append(t.Notes, undefinedNotes(t, "–: undefined, which is not zero.")...)
-	t.footnote()
-	groups := make([]*group[struct{}], len(rows))
-	for i, r := range rows {
-		groups[i] = &group[struct{}]{setting: r.setting}
+// testEquivalence tests whether the two sides differ by less than a margin.
+func (v *versus) testEquivalence(tests *record.Tests, margin float64) {
+	v.equal = sure(stats.Equivalence(v.differences, stats.EquivalenceOptions{Margin: margin, Alpha: tests.Equivalence.Alpha, Seed: tests.Bootstrap.Seed}))
+}
+
+// equivalenceColumns are what two one-sided tests say. Next to other tests only
+// the verdict and its power are shown, and their keys say what they belong to.
+func equivalenceColumns(eq *record.Equivalence, beside bool) []versusColumn {
+	prefix, verdict, priority := "", "verdict", 0
+	if beside {
+		prefix, verdict, priority = "equivalence_", fmt.Sprintf("within\u00a0±%g", eq.Margin), 4
 	}
-	t.Notes = append(t.Notes, modelNotes(groups, short)...)
+	oneSided := func(key, heading string, p func(*stats.EquivalenceResult) *float64) versusColumn {
+		return versusColumn{Column{Key: prefix + key, Heading: heading, Unit: "probability", Kind: PValue, Decimals: 3, DataOnly: beside}, func(v *versus) Cell {
+			return Cell{Value: p(&v.equal), Method: v.equal.Method}
+		}}
+	}
+	fixed := func(key, unit string, decimals int, x float64) versusColumn {
+		return versusColumn{Column{Key: prefix + key, Heading: key, Unit: unit, Kind: Number, Decimals: decimals, DataOnly: true}, func(*versus) Cell { return Cell{Value: &x} }}
+	}
+	return []versusColumn{
+		{Column{Key: prefix + "interval", Heading: fmt.Sprintf("%g%%\u00a0interval", 100*(1-2*eq.Alpha)), Unit: "difference of shares", Kind: Interval, Decimals: 3, DataOnly: beside}, func(v *versus) Cell {
+			return intervalCell(v.equal.Interval, nil)
+		}},
+		oneSided("p_lower", fmt.Sprintf("p, above\u00a0−%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PLower }),
+		oneSided("p_upper", fmt.Sprintf("p, below\u00a0%g", eq.Margin), func(e *stats.EquivalenceResult) *float64 { return e.PUpper }),
+		{Column{Key: prefix + "verdict", Heading: verdict, Kind: Verdict, Priority: priority}, func(v *versus) Cell {
+			cell := Cell{Warnings: v.equal.Warnings}
+			switch {
+			case v.equal.P == nil:
+			case v.equal.Equivalent:
+				cell.Label = "equivalent"
+			default:
+				cell.Label = "not shown"
+			}
+			return cell
+		}},
+		{Column{Key: prefix + "power", Heading: "power", Unit: "probability", Kind: Number, Decimals: 2, Priority: priority}, func(v *versus) Cell { return Cell{Value: v.equal.Power} }},
+		fixed("margin", "difference of shares", 2, eq.Margin), fixed("alpha", "probability", 3, eq.Alpha),
+	}
 }
 
 // headlines are the contrasts that come first, with what they ask.
@@ -345,83 +264,177 @@ var headlines = []struct {
 	{record.Contrast{A: "omcd", B: "no-filter"}, "what an audit gives back"},
 }
 
-// A headlineRow is a headline contrast in one place, on success and on death.
-type headlineRow struct {
-	*contrastRow
-	asks string
-	of   [len(ends)]*contrastRow
+func asks(c record.Contrast) string {
+	for _, h := range headlines {
+		if h.Contrast == c {
+			return h.asks
+		}
+	}
+	return ""
 }
 
-// Headline tells in a few rows what stale memory costs and what an audit gives
+// headline tells in a few rows what stale memory costs and what an audit gives
 // back, of the contrasts that are declared.
-func (c *Collector) Headline() Table {
-	tests := c.tests()
-	asks := make(map[record.Contrast]string)
-	for _, h := range headlines {
-		asks[h.Contrast] = h.asks
-	}
-	shown := func(r *contrastRow) bool { return asks[r.Contrast] != "" && !r.missing }
-	all := c.contrasted(&tests, shown)
-	var rows []*headlineRow
-	at := make(map[string]*headlineRow)
-	for _, r := range all {
-		if !shown(r) {
+func (f *Frame) headline() Table {
+	tests := f.tests()
+	shown := func(v *versus) bool { return asks(v.contrast) != "" && !v.missing }
+	byMeasure := map[*versus]map[string]*versus{}
+	first := map[string]*versus{}
+	var rows []*versus
+	for _, v := range f.contrasted(&tests, shown) {
+		if !shown(v) {
 			continue
 		}
-		key := fmt.Sprint(r.setting, r.Contrast, r.batchB)
-		if at[key] == nil {
-			at[key] = &headlineRow{contrastRow: r, asks: asks[r.Contrast]}
-			rows = append(rows, at[key])
+		key := fmt.Sprint(v.Setting, v.contrast, v.a.Batch)
+		if first[key] == nil {
+			first[key], byMeasure[v] = v, map[string]*versus{}
+			rows = append(rows, v)
 		}
-		at[key].of[r.end] = r
+		byMeasure[first[key]][v.measure.key] = v
 	}
-	t := Table{
-		ID:    "headline",
-		Title: "What stale memory costs, and what an audit gives back",
-		About: "Differences of rates on the same seeds: NoFilter less NoMemory is what stale memory does, OMCD less NoFilter what the audit takes away again.",
-		Need:  "episodes under no-memory and no-filter, or no-filter and omcd: spatialstale run --task navigate",
-	}
-	short := c.modelNames()
-	plain := make([]*contrastRow, len(rows))
-	for i, r := range rows {
-		plain[i] = r.contrastRow
-	}
-	var defs []definition[headlineRow]
-	for _, d := range contrastLabels(plain, short) {
-		if d.Key != "measure" {
-			defs = append(defs, definition[headlineRow]{d.Column, func(r *headlineRow) Cell { return d.cell(r.contrastRow) }})
-		}
-	}
-	defs = append(defs,
-		definition[headlineRow]{Column{Key: "asks", Heading: "asks", Kind: Label, DataOnly: true}, func(r *headlineRow) Cell { return Cell{Label: r.asks} }},
-		definition[headlineRow]{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(r *headlineRow) Cell { return r.seedsCell() }})
-	for _, measure := range tests.Family.Measures {
-		end := slices.Index(ends[:], measure)
-		cell := func(of func(*paired) Cell) func(*headlineRow) Cell {
-			return func(r *headlineRow) Cell {
-				if r.of[end] == nil {
-					return Cell{}
+	t := Table{ID: "headline", Title: "What stale memory costs, and what an audit gives back", Topic: TopicNavigation,
+		About: "Differences of rates on the same seeds: NoFilter minus NoMemory is what stale memory does, OMCD minus NoFilter what the audit takes away again.",
+		Need:  "episodes under no-memory and no-filter, or no-filter and omcd: spatialstale run --task navigate"}
+	cols := slices.DeleteFunc(f.contrastLabels(rows), func(c versusColumn) bool { return c.Key == "measure" })
+	cols = append(cols, versusColumn{label("asks", "asks"), func(v *versus) Cell { return Cell{Label: asks(v.contrast)} }}.hidden(), seedsOfPairs)
+	for _, m := range tests.Family.Measures {
+		of := func(key, heading string, kind Kind, decimals int, unit string, cell func(*paired) Cell) versusColumn {
+			return versusColumn{Column{Key: m + "_" + key, Heading: heading, Group: m, Unit: unit, Kind: kind, Decimals: decimals, Brief: kind == Paired}, func(v *versus) Cell {
+				if one := byMeasure[v][m]; one != nil {
+					return cell(one.paired)
 				}
-				return of(&r.of[end].paired)
-			}
+				return Cell{}
+			}}
 		}
-		defs = append(defs, []definition[headlineRow]{
-			{Column{Key: measure + "_difference", Heading: "Δ", Group: measure, Unit: "difference of shares", Kind: Paired, Decimals: 2, Brief: true}, cell((*paired).differenceCell)},
-			{Column{Key: measure + "_interval", Heading: "interval", Group: measure, Unit: "difference of shares", Kind: Interval, Decimals: 2}, cell((*paired).intervalCell)},
-			{Column{Key: measure + "_p", Heading: "Holm\u00a0p", Group: measure, Unit: "probability", Kind: PValue, Decimals: 3}, cell((*paired).holmCell)},
-		}...)
+		cols = append(cols, of("difference", "Δ", Paired, 2, "difference of shares", (*paired).differenceCell),
+			of("interval", "interval", Interval, 2, "difference of shares", (*paired).intervalCell),
+			of("p", "Holm\u00a0p", PValue, 3, "probability", (*paired).holmCell))
 	}
-	fill(&t, defs, rows)
+	fill(&t, cols, rows)
 	if len(rows) > 0 {
-		lost := make([]*paired, len(rows))
-		for i, r := range rows {
-			lost[i] = &r.paired
-		}
-		warnings, notes := c.declarationNotes()
-		t.Warnings = append(warnings, lostSeeds(lost, "in the table of contrasts")...)
+		warnings, notes := f.declarationNotes()
+		t.Warnings = append(warnings, lostSeeds(pairsOf(rows), "in the table of contrasts")...)
 		t.Notes = append([]string{fmt.Sprintf("interval: %g%% cluster bootstrap by seed. Holm p: exact sign-flip test by seed, adjusted over all contrasts of one model on one measure that a run plans; %s: at most %g. The table of contrasts has them all.",
 			100*tests.Bootstrap.Level, markFamily, tests.Family.Alpha)}, notes...)
 	}
-	c.endNotes(&t, plain, short)
+	f.finishTable(&t, "", modelsOf(groupsOf(rows)))
 	return t
+}
+
+// An association sets two measures of episodes against each other, seed by seed:
+// each a mean over the seed's episodes that audited.
+type association struct {
+	x, y      []float64
+	xs, ys    [][]float64 // behind them, episode by episode
+	undefined int         // seeds without an x
+}
+
+// associate makes one of the seeds of a group, in ascending order. An episode
+// without an x (F1 where nothing was stale and nothing flagged) is left out of
+// its seed's mean of x.
+func associate(g *Group, x, y *measure) association {
+	var a association
+	if g == nil {
+		return a
+	}
+	for _, s := range g.Seeds {
+		var xs, ys []float64
+		for _, r := range s.Rows {
+			if r.lost() || r.counts.Judged() == 0 {
+				continue
+			}
+			ys = append(ys, *quotient(y.of(r)))
+			if v := quotient(x.of(r)); v != nil {
+				xs = append(xs, *v)
+			}
+		}
+		switch {
+		case len(ys) == 0:
+		case len(xs) == 0:
+			a.undefined++
+		default:
+			a.x, a.y = append(a.x, stats.Mean(xs)), append(a.y, stats.Mean(ys))
+			a.xs, a.ys = append(a.xs, xs), append(a.ys, ys)
+		}
+	}
+	return a
+}
+
+// A correlated is a correlation in both ways of the paper, and the greatest that
+// measures so unreliable could show (Spearman 1904).
+type correlated struct {
+	pearson, spearman stats.CorrelationResult
+	ceiling           stats.CeilingResult
+}
+
+func (a *association) correlate() correlated {
+	k := correlated{
+		pearson:  sure(stats.Pearson(a.x, a.y, stats.CorrelationOptions{})),
+		spearman: sure(stats.Spearman(a.x, a.y, stats.CorrelationOptions{})),
+	}
+	x, y := sure(stats.Clusters(a.xs)), sure(stats.Clusters(a.ys))
+	k.ceiling = sure(stats.Attenuation(x.ICCMean, y.ICCMean, k.pearson.R))
+	return k
+}
+
+// survived is whether an episode did not end in a hole.
+var survived = &measure{key: "survival", words: "survival", high: 1, rate: true, of: func(r *Row) (int, int) { return index(r.end != endDeath), 1 }}
+
+// routeSurvival tells whether finding what matters keeps agents alive (it sets
+// the paper's section 5.4 and Figure 9 on the entries on the route, and on
+// survival).
+func (f *Frame) routeSurvival() Table {
+	onRoute := recallOn(1, "recall_on", "recall on the route")
+	correlation := map[*Group]map[string]*correlated{}
+	of := func(g *Group, prefix string) *correlated { return correlation[g][prefix] }
+	both := func(prefix, group string) []column {
+		number := func(key, heading string, priority int, cell func(k *correlated) Cell) column {
+			return column{Column{Key: prefix + key, Heading: heading, Group: group, Unit: "correlation", Kind: Number, Decimals: 2, Priority: priority}, func(g *Group) Cell { return cell(of(g, prefix)) }}
+		}
+		p := func(key, heading, method string, value func(k *correlated) *float64) column {
+			return column{Column{Key: prefix + key, Heading: heading, Group: group, Unit: "probability", Kind: PValue, Decimals: 3}, func(g *Group) Cell { return Cell{Value: value(of(g, prefix)), Method: method} }}
+		}
+		return []column{
+			number("_r", "r", 0, func(k *correlated) Cell {
+				return Cell{Value: k.pearson.R, N: k.pearson.N, Warnings: k.pearson.Warnings}
+			}),
+			{Column{Key: prefix + "_interval", Heading: "95% interval", Group: group, Unit: "correlation", Kind: Interval, Decimals: 2, Priority: 1}, func(g *Group) Cell {
+				cell := Cell{Level: 0.95, Method: "Fisher’s z"}
+				if i := of(g, prefix).pearson.Interval; i != nil {
+					cell.Low, cell.High = &i.Low, &i.High
+				}
+				return cell
+			}},
+			p("_p", "p", "Pearson’s correlation, t distribution", func(k *correlated) *float64 { return k.pearson.P }),
+			number("_spearman", "Spearman", 2, func(k *correlated) Cell { return Cell{Value: k.spearman.R} }),
+			p("_spearman_p", "Spearman’s p", "Spearman’s correlation, t distribution", func(k *correlated) *float64 { return k.spearman.P }).hidden(),
+			number("_ceiling", "ceiling", 3, func(k *correlated) Cell { return Cell{Value: k.ceiling.Ceiling, Warnings: k.ceiling.Warnings} }),
+		}
+	}
+	seeds := map[*Group]Cell{}
+	return f.table(&spec{
+		Table: Table{ID: "route-survival", Title: "Does finding the stale entries on the route keep the agent alive?", Topic: TopicDeaths, Paper: "section 5.4",
+			About: "Each seed’s recall on stale entries on the route, in its episodes’ own audits, against its share of episodes that did not end in a hole. If detection still limits success, this correlation shows it where that of F1, which is mostly about entries nobody walks by, does not.",
+			Need:  "episodes with audits: spatialstale run --task navigate --strategy omcd"},
+		task: record.Navigate, by: episodeDims, dash: "one of the two does not vary, or there are too few seeds",
+		has: func(g *Group) bool { return g.any(func(r *Row) bool { return r.route.stale(1).of > 0 }) },
+		columns: func(_ *Frame, groups []*Group) []column {
+			for _, g := range groups {
+				route, score := associate(g, onRoute, survived), associate(g, f1, survived)
+				a, b := route.correlate(), score.correlate()
+				correlation[g] = map[string]*correlated{"route": &a, "f1": &b}
+				seeds[g] = Cell{Count: len(route.x), Of: len(route.x) + route.undefined}
+			}
+			cols := []column{
+				{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(g *Group) Cell { return seeds[g] }},
+				shareOf(onRoute).brief(),
+				shareOf(ofPair("recall_beside", "beside the walk", "share of stale entries", func(r *Row) pair { return r.route.beside })).brief().last(4)}
+			return append(append(cols, both("route", "recall on the route and survival")...), both("f1", "F1 and survival")...)
+		},
+		notes: func(*Frame, []*Group, *Table) []string {
+			return []string{"Both measures are means over a seed’s episodes; an episode without a stale entry on the route is left out of its seed’s recall, a seed without any out of the correlation.",
+				"ceiling: the greatest correlation that measures so unreliable could show, from the agreement of a seed’s episodes (Spearman 1904); an estimate, and none where a reliability is estimated at or below 0.",
+				"beside the walk: recall on stale entries whose cell the agent entered or came beside. It is a description only: a missed thaw attracts the walk, and so lowers it by itself."}
+		},
+	})
 }

@@ -106,7 +106,7 @@ func figureOf(t *testing.T, figures []analysis.Figure, id string) *analysis.Figu
 func TestFiguresAgreeWithTables(t *testing.T) {
 	run := named()
 	c := run.collect(t)
-	table := c.Detection()
+	table := tableOf(t, c, "detection")
 	values := make(map[string]float64)
 	column := func(key string) int {
 		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
@@ -155,7 +155,7 @@ func TestFiguresDoNotDependOnOrder(t *testing.T) {
 // A run without anything has all figures in their places, with what they need.
 func TestFiguresWithoutData(t *testing.T) {
 	ids := make(map[string]bool)
-	for _, f := range new(analysis.Collector).Figures() {
+	for _, f := range new(analysis.Frame).Figures() {
 		var b bytes.Buffer
 		if err := figure.Draw(&b, &f, "svg", figure.Light); !errors.Is(err, figure.ErrEmpty) || !strings.Contains(err.Error(), f.Need) || b.Len() > 0 {
 			t.Errorf("%s: error %v and %d bytes, want one that says what it needs, and none", f.ID, err, b.Len())
@@ -185,7 +185,7 @@ func TestFiguresOfControls(t *testing.T) {
 
 // The best of a part of a table is marked, with ties, and never Oracle.
 func TestBest(t *testing.T) {
-	table := complete().collect(t).Navigation(record.Text)
+	table := tableOf(t, complete().collect(t), "navigation-text")
 	column := func(key string) int {
 		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
 	}
@@ -263,7 +263,7 @@ func TestDrawnBoundsAreThoseOfTables(t *testing.T) {
 	run := losing(2, 5, 0.4)
 	c := run.collect(t)
 	want := make(map[string][2]float64)
-	for _, table := range c.Bounds() {
+	for _, table := range []analysis.Table{tableOf(t, c, "bounds-detection"), tableOf(t, c, "bounds-navigation")} {
 		column := func(key string) int {
 			return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
 		}
@@ -321,8 +321,8 @@ func TestDrawnTestsAreThoseOfTables(t *testing.T) {
 				want[key] = row[column("p")].Value
 			}
 		}
-		read(c.Sight())
-		read(c.FlagTest())
+		read(tableOf(t, c, "vision-text"))
+		read(tableOf(t, c, "flags-test"))
 		figures := c.Figures()
 		found := 0
 		check := func(p *analysis.Panel, pt *analysis.Point, key string) {
@@ -380,7 +380,7 @@ func TestDrawnTestsAreThoseOfTables(t *testing.T) {
 // Lakes of each size have figures of their own, and each says of which it is.
 func TestFiguresOfSizes(t *testing.T) {
 	c := ablation("sizes").collect(t)
-	table := c.Sizes()
+	table := tableOf(t, c, "sizes")
 	column := func(key string) int {
 		return slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == key })
 	}
@@ -395,11 +395,11 @@ func TestFiguresOfSizes(t *testing.T) {
 		if len(f.Panels) == 0 {
 			continue
 		}
-		size, other := "8×8", "16×16"
+		size := "8×8"
 		if strings.HasSuffix(f.ID, "-16x16") {
-			size, other = other, size
+			size = "16×16"
 		}
-		if says := "Lakes of " + size + "; those of " + other; !bytes.Contains(draw(t, &f, "svg", figure.Light), []byte(says)) {
+		if says := "Lakes of " + size + "; those of other sizes have figures of their own."; !bytes.Contains(draw(t, &f, "svg", figure.Light), []byte(says)) {
 			t.Errorf("the drawing of %s does not say %q", f.ID, says)
 		}
 		if !strings.HasPrefix(f.ID, "figure-3-detection") {
@@ -420,7 +420,7 @@ func TestFiguresOfSizes(t *testing.T) {
 		t.Errorf("%d bars for %d rows of the table", found, len(want))
 	}
 	// What a figure shows of several batches and wordings stands in it too.
-	for vary, says := range map[string]string{"batch": "audits of 10 entries a call (the run also has 1, 5 and 20)", "framing": "the neutral wording (the run also has trusted and warned)"} {
+	for vary, says := range map[string]string{"batch": "audits of 10 entries a call. The tables also have audits of 1, audits of 5 and audits of 20.", "framing": "the neutral wording. The tables also have the trusted wording and the warned wording."} {
 		f := figureOf(t, ablation(vary).figures(t), "figure-3-detection")
 		if !bytes.Contains(draw(t, f, "svg", figure.Light), []byte(says)) {
 			t.Errorf("%s: the drawing does not say %q but %q", vary, says, f.Feet)
@@ -430,7 +430,7 @@ func TestFiguresOfSizes(t *testing.T) {
 
 // Tables that count what is left of a run say that something is lost.
 func TestTablesSayWhatIsLost(t *testing.T) {
-	for _, table := range losing(2, 5, 0.4).collect(t).All() {
+	for _, table := range losing(2, 5, 0.4).collect(t).Tables() {
 		switch table.ID {
 		case "exposure", "confidence", "reasons", "replies":
 			if !slices.ContainsFunc(table.Warnings, func(w string) bool { return strings.HasPrefix(w, "Incomplete: of ") }) {
@@ -438,7 +438,7 @@ func TestTablesSayWhatIsLost(t *testing.T) {
 			}
 		}
 	}
-	for _, table := range complete().collect(t).All() {
+	for _, table := range complete().collect(t).Tables() {
 		switch table.ID {
 		case "exposure", "confidence", "reasons", "replies":
 			if len(table.Warnings) > 0 {
@@ -446,7 +446,7 @@ func TestTablesSayWhatIsLost(t *testing.T) {
 			}
 		}
 	}
-	batch := ablation("batch").collect(t).Batch()
+	batch := tableOf(t, ablation("batch").collect(t), "batch")
 	if !slices.ContainsFunc(batch.Notes, func(n string) bool { return strings.Contains(n, "Controls take no tokens") }) {
 		t.Errorf("the batches of controls do not say why nothing of tokens stands there: %q", batch.Notes)
 	}
@@ -471,7 +471,7 @@ func TestTablesDoNotDependOnOrder(t *testing.T) {
 // differences as N says, whose mean is the value.
 func TestPairsAreThoseBehindTheMean(t *testing.T) {
 	rows := 0
-	for _, table := range analysis.Compare(broken().collect(t), named().collect(t), []analysis.Difference{{What: "run folder", A: "runs/monday", B: "runs/tuesday"}}, nil) {
+	for _, table := range analysis.Compare(broken().collect(t), named().collect(t), []analysis.Difference{{What: "run folder", A: "runs/monday", B: "runs/tuesday"}}, nil, true) {
 		at := slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Kind == analysis.Paired })
 		if at < 0 {
 			continue

@@ -374,11 +374,11 @@ func (v *invented) die(t *record.Trial, in *record.Instance, removed []string) {
 }
 
 // collect gathers the run.
-func (v *invented) collect(tb testing.TB) *analysis.Collector {
+func (v *invented) collect(tb testing.TB) *analysis.Frame {
 	tb.Helper()
-	c := &analysis.Collector{}
+	c := &analysis.Frame{}
 	for _, s := range v.plan {
-		if err := c.Expect(s); err != nil {
+		if _, err := c.Expect(s); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -395,8 +395,7 @@ func (v *invented) collect(tb testing.TB) *analysis.Collector {
 	return c
 }
 
-func (v *invented) tables(tb testing.TB) []analysis.Table { return v.collect(tb).Tables() }
-func (v *invented) all(tb testing.TB) []analysis.Table    { return v.collect(tb).All() }
+func (v *invented) all(tb testing.TB) []analysis.Table { return v.collect(tb).Tables() }
 
 // complete is the study as it should be; broken has lost and failed trials
 // and both modalities of navigation; named has a model that the paper has;

@@ -13,14 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/instance"
-	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
-	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -36,50 +33,46 @@ type keptRun struct {
 	trials    map[string]*record.Trial
 }
 
-// recorder keeps trials and no calls.
-type recorder struct {
-	mu     sync.Mutex
-	trials map[string]*record.Trial
-}
-
-func (*recorder) Lookup(context.Context, string, string) (*record.Call, error) { return nil, nil }
-func (*recorder) Call(context.Context, *record.Call) error                     { return nil }
-func (*recorder) DurableCall(context.Context, *record.Call) error              { return nil }
-func (r *recorder) Trial(_ context.Context, t *record.Trial) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.trials[t.Key] = t
-	return nil
-}
-
-// runOf runs a study in memory. as renames its models: a control that stands in
-// for a model shows what tables would say of that model.
+// runOf runs a study and reads what it left. as renames its models: a control
+// that stands in for a model shows what tables would say of that model.
 func runOf(t testing.TB, name string, s *study.Study, as map[string]string) *keptRun {
 	t.Helper()
-	models := map[string]llm.Model{}
-	for _, m := range s.Models {
-		agent, err := reference.New(m)
+	session, err := run.Start(context.Background(), s, run.Options{Dir: filepath.Join(t.TempDir(), name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := run.Open(session.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	kept := &keptRun{name: name, trials: map[string]*record.Trial{}}
+	for trial, err := range stored.Trials() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		models[m] = agent
+		kept.trials[trial.Key] = trial
 	}
-	rec := &recorder{trials: map[string]*record.Trial{}}
-	if _, err := run.Trials(context.Background(), s, run.Workers{Models: models, Recorder: rec, Concurrency: 2}); err != nil {
-		t.Fatal(err)
+	for in, err := range stored.Instances() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept.instances = append(kept.instances, in)
 	}
 	config, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &keptRun{name: name, trials: rec.trials}
-	run.manifest.Study = config
+	kept.manifest.Study = config
 	for _, m := range s.Models {
 		named := m
 		if as[m] != "" {
 			named = as[m]
 		}
-		run.manifest.Models = append(run.manifest.Models, record.ModelInfo{Name: named, Control: named == m})
+		kept.manifest.Models = append(kept.manifest.Models, record.ModelInfo{Name: named, Control: named == m})
 	}
 	rename := func(spec *record.Spec) {
 		if as[spec.Model] != "" {
@@ -88,15 +81,12 @@ func runOf(t testing.TB, name string, s *study.Study, as map[string]string) *kep
 	}
 	for spec := range s.Specs() {
 		rename(&spec)
-		run.plan = append(run.plan, spec)
+		kept.plan = append(kept.plan, spec)
 	}
-	for _, trial := range run.trials {
+	for _, trial := range kept.trials {
 		rename(&trial.Spec)
 	}
-	if run.instances, err = s.Instances(); err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return kept
 }
 
 // lose drops some trials and lets others fail, by their keys.
@@ -184,45 +174,33 @@ func pinned(t testing.TB) map[string][]*keptRun {
 }
 
 // collect hands runs to the analysis.
-func collect(t testing.TB, runs []*keptRun) *analysis.Collector {
+func collect(t testing.TB, runs []*keptRun) *analysis.Frame {
 	t.Helper()
-	c := &analysis.Collector{}
+	f := &analysis.Frame{}
 	for _, r := range runs {
-		for _, m := range r.manifest.Models {
-			c.AddModel(m)
-		}
-		var declared record.Tests
-		if err := json.Unmarshal(r.manifest.Study, &declared); err != nil {
+		if err := f.Begin(r.name, &r.manifest); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Declare(declared); err != nil {
-			t.Fatal(err)
-		}
-		var own []record.Spec
 		for _, spec := range r.plan {
-			if !slices.ContainsFunc(runs[:slices.Index(runs, r)], func(o *keptRun) bool {
-				return slices.ContainsFunc(o.plan, func(s record.Spec) bool { return s.Key == spec.Key })
-			}) {
-				own = append(own, spec)
-				if err := c.Expect(spec); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		for _, in := range r.instances {
-			if err := c.AddInstance(in); err != nil {
+			if _, err := f.Expect(spec); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, spec := range own {
-			if trial := r.trials[spec.Key]; trial != nil {
-				if err := c.AddTrial(trial); err != nil {
-					t.Fatal(err)
-				}
+		for _, in := range r.instances {
+			if err := f.AddInstance(in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, trial := range r.trials {
+			if err := f.AddTrial(trial); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
-	return c
+	if err := f.End(); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // pinnedTable writes a table's numbers, one line a row, to 12 digits.
@@ -289,9 +267,9 @@ func pinnedCell(col *analysis.Column, c *analysis.Cell) string {
 func TestPinnedNumbers(t *testing.T) {
 	for name, runs := range pinned(t) {
 		t.Run(name, func(t *testing.T) {
-			c := collect(t, runs)
+			f := collect(t, runs)
 			var b bytes.Buffer
-			tables := c.All()
+			tables := f.Tables()
 			for i := range tables {
 				if len(tables[i].Rows) > 0 {
 					pinnedTable(&b, &tables[i])
@@ -332,7 +310,7 @@ func comparePinned(t *testing.T, want, got string) {
 		if strings.HasPrefix(w, "# ") {
 			table = w
 		}
-		if w != g && shown < 10 {
+		if w != g && shown < 4 {
 			t.Errorf("%s, line %d:\n want %s\n  got %s", table, i+1, w, g)
 			shown++
 		}

@@ -1,21 +1,25 @@
 package analysis
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/stats"
 )
 
 //go:embed data/paper.yaml
 var paperYAML []byte
 
-// The size of grid, the number of seeds and the wording that stand for the
-// paper's study.
+// The paper's setting: its grid, number of seeds, wording and batch.
 const (
 	publishedSide    = 8
 	publishedSeeds   = 50
@@ -23,9 +27,9 @@ const (
 	publishedBatch   = 10
 )
 
-// A figure is a number, or a fact, that the paper publishes; data/paper.yaml
-// says what its fields mean.
-type figure struct {
+// A publishedFigure is a number, or a fact, that the paper publishes;
+// data/paper.yaml says what its fields mean.
+type publishedFigure struct {
 	Place     string
 	Measure   string
 	Model     string
@@ -50,22 +54,21 @@ type figure struct {
 }
 
 // published returns the paper's figures in its order, one for each model.
-var published = sync.OnceValue(func() []figure {
+var published = sync.OnceValue(func() []publishedFigure {
 	var doc struct {
 		Arxiv, Title string
-		Figures      []figure
+		Figures      []publishedFigure
 	}
 	if err := yaml.UnmarshalWithOptions(paperYAML, &doc, yaml.Strict()); err != nil {
 		panic(fmt.Sprintf("analysis: paper.yaml: %v", err)) // embedded: a test sees to it
 	}
-	var out []figure
-	for _, f := range doc.Figures {
-		if len(f.Models) == 0 {
-			out = append(out, f)
-			continue
+	var out []publishedFigure
+	for _, p := range doc.Figures {
+		if len(p.Models) == 0 {
+			out = append(out, p)
 		}
-		for _, m := range f.Models {
-			one := f
+		for _, m := range p.Models {
+			one := p
 			one.Model, one.Models = m, nil
 			out = append(out, one)
 		}
@@ -73,73 +76,61 @@ var published = sync.OnceValue(func() []figure {
 	return out
 })
 
-// publishedFigure returns the first figure that fits, nil when there is none.
-func publishedFigure(fits func(*figure) bool) *figure {
+// findPublished returns the first figure that fits, nil when there is none.
+func findPublished(fits func(*publishedFigure) bool) *publishedFigure {
 	figures := published()
-	if i := slices.IndexFunc(figures, func(f figure) bool { return fits(&f) }); i >= 0 {
+	if i := slices.IndexFunc(figures, func(p publishedFigure) bool { return fits(&p) }); i >= 0 {
 		return &figures[i]
 	}
 	return nil
 }
 
-// publishedFor returns the paper's exact figure for a row, nil when it has
-// none.
-func (c *Collector) publishedFor(measure string, s *setting) *figure {
-	return publishedFigure(func(f *figure) bool { return f.Measure == measure && f.Relation == "" && c.fits(f, s) })
+// publishedWhere returns the first figure that fits and is of a row's cell: the
+// same model, modality, regime, strategy and batch in the paper's setting.
+func (f *Frame) publishedWhere(g *Group, fits func(*publishedFigure) bool) *publishedFigure {
+	if f.rehearsed(g.Model) { // what a control answered is nobody's figure
+		return nil
+	}
+	return findPublished(func(p *publishedFigure) bool {
+		return fits(p) && p.of(g.Model) && p.Modality == g.Modality && strings.Join(p.Regimes, "+") == g.Regime && p.with(&g.Setting)
+	})
 }
 
-// seedName is a trace's seed, as it is named everywhere.
-func (f *figure) seedName() string { return strconv.Itoa(f.Seed) }
-
-// isOf reports whether the figure is of these regimes together and no others;
-// spotAndCluster stands for two.
-func (f *figure) isOf(regime string) bool {
-	return strings.Join(f.Regimes, "+") == regime
+// publishedFor returns the paper's exact figure for a row, nil when it has none.
+func (f *Frame) publishedFor(measure string, g *Group) *publishedFigure {
+	return f.publishedWhere(g, func(p *publishedFigure) bool { return p.Measure == measure && p.Relation == "" })
 }
-
-// fits reports whether a row is the figure's cell: the same model, modality,
-// regime, strategy and batch on the paper's grid with the neutral wording.
-func (f *figure) fits(s *setting) bool {
-	return f.of(s.model) && f.Modality == s.modality && f.isOf(s.regime) && f.with(s)
-}
-
-// fits reports whether a row is the figure's cell, and of the model that its name
-// says: what a control answered stands beside nobody's figure.
-func (c *Collector) fits(f *figure, s *setting) bool { return f.fits(s) && !c.rehearsed(s.model) }
 
 // of reports whether a model of ours is the figure's.
-func (f *figure) of(model string) bool {
-	return f.Model != "" && paperName(model) == paperName(f.Model)
+func (p *publishedFigure) of(model string) bool {
+	return p.Model != "" && paperName(model) == paperName(p.Model)
 }
 
 // with reports whether a row's strategy, batch, grid and wording are those of
 // the figure. One that names no strategy is of the paper's audit.
-func (f *figure) with(s *setting) bool {
-	if s.rows != publishedSide || s.cols != publishedSide || s.framing != "" && s.framing != publishedFraming {
+func (p *publishedFigure) with(s *Setting) bool {
+	if s.Rows != publishedSide || s.Cols != publishedSide || s.Framing != "" && s.Framing != publishedFraming {
 		return false
 	}
 	switch {
-	case f.Measure == "score-f1" || f.Measure == "stale-at-score":
-		return s.strategy == scoreStrategy
-	case f.Strategy != "" && s.strategy != f.Strategy, f.Strategy == "" && s.strategy != auditStrategy:
+	case p.Measure == "score-f1" || p.Measure == "stale-at-score":
+		return s.Strategy == scoreStrategy
+	case p.Strategy != "" && s.Strategy != p.Strategy, p.Strategy == "" && s.Strategy != auditStrategy:
 		return false
 	}
-	batch := f.Batch
+	batch := p.Batch
 	if batch == 0 {
 		batch = publishedBatch
 	}
-	return s.strategy != auditStrategy || s.batch == batch
+	return s.Strategy != auditStrategy || s.Batch == batch
 }
-
-// auditStrategy is the paper's audit.
-const auditStrategy = "omcd"
 
 // paperName makes names comparable: the last part of ours, without parameters,
 // in small letters, with hyphens for dots: openai/gpt-4o is GPT-4o, and
 // anthropic/claude-sonnet-4-6 is Claude-Sonnet-4.6. A control is nobody's
 // stand-in and has no such name.
 func paperName(model string) string {
-	if strings.HasPrefix(model, controlPrefix) {
+	if isControl(model) {
 		return ""
 	}
 	name, _, _ := strings.Cut(model, "?")
@@ -148,22 +139,286 @@ func paperName(model string) string {
 }
 
 // paperCell shows a figure's number; undefined for no figure.
-func paperCell(f *figure) Cell {
-	if f == nil {
+func paperCell(p *publishedFigure) Cell {
+	if p == nil {
 		return Cell{}
 	}
-	return Cell{Value: f.Value, SD: f.SD}
+	return Cell{Value: p.Value, SD: p.SD}
 }
 
 // inPaper heads several columns of the paper's figures.
 const inPaper = "in the paper"
 
-// paperColumn shows the paper's figure beside ours, where any row has one.
-func paperColumn[T any](c *Collector, groups []*group[T], key, heading, above, unit, measure string) definition[group[T]] {
-	figureOf := func(g *group[T]) *figure { return c.publishedFor(measure, &g.setting) }
-	return definition[group[T]]{
-		Column{Key: key, Heading: heading, Group: above, Unit: unit, Kind: Number, Decimals: 3,
-			DataOnly: !anyGroup(groups, func(g *group[T]) bool { return figureOf(g) != nil })},
-		func(g *group[T]) Cell { return paperCell(figureOf(g)) },
+// paperColumn shows the paper's figure next to ours, where any row has one.
+func (f *Frame) paperColumn(groups []*Group, key, heading, above string, m *measure, name string) column {
+	figureOf := func(g *Group) *publishedFigure { return f.publishedFor(name, g) }
+	return column{Column{Key: key, Heading: heading, Group: above, Unit: m.unit, Kind: Number, Decimals: 3,
+		DataOnly: !slices.ContainsFunc(groups, func(g *Group) bool { return figureOf(g) != nil })},
+		func(g *Group) Cell { return paperCell(figureOf(g)) }}
+}
+
+// A publishedRow is a published figure, and ours next to it.
+type publishedRow struct {
+	*publishedFigure
+	ours counterpart
+}
+
+// publishedTable lists every figure of the paper with its place, and next to it
+// ours where the run has the same model in the same cell. A control stands for
+// no model, so a run of controls has no figure of its own here but those of the
+// lake and the settings.
+func (f *Frame) publishedTable() Table {
+	tests := f.tests()
+	figures := published()
+	rows := make([]*publishedRow, len(figures))
+	inParallel(len(rows), func(i int) {
+		rows[i] = &publishedRow{&figures[i], f.counterpartOf(&figures[i], tests.Bootstrap)}
+	})
+	lossy := slices.ContainsFunc(rows, func(r *publishedRow) bool { return r.ours.whole < r.ours.planned })
+	type col = colOf[*publishedRow]
+	text := func(key, heading string, of func(*publishedRow) string) col {
+		return col{label(key, heading), func(r *publishedRow) Cell { return Cell{Label: of(r)} }}
 	}
+	number := func(key, heading string, of func(*publishedRow) *float64) col {
+		return col{Column{Key: key, Heading: heading, Kind: Number, Decimals: 3, DataOnly: true}, func(r *publishedRow) Cell { return Cell{Value: of(r), Decimals: r.places()} }}
+	}
+	count := func(key, heading string, of func(*publishedRow) (n int, known bool)) col {
+		return number(key, heading, func(r *publishedRow) *float64 {
+			if n, known := of(r); known {
+				return new(float64(n))
+			}
+			return nil
+		})
+	}
+	reach := func(key, heading string, of func(*Span) float64) col {
+		c := number(key, heading, func(r *publishedRow) *float64 {
+			if r.ours.reach == nil {
+				return nil
+			}
+			return new(of(r.ours.reach))
+		}).under("if lost trials had gone").last(2)
+		c.DataOnly = !lossy
+		return c
+	}
+	whole := text("whole", "seeds", (*publishedRow).seeds)
+	whole.Align, whole.Priority = Right, 3*index(!lossy)
+	t := Table{ID: "published", Title: "What the paper publishes (arXiv 2608.04574), and ours next to it", Topic: TopicPaper,
+		About: "Every figure of the paper that we know of, under the place where it stands. Ours stands next to it where the run has the same model, modality, regime and strategy on 8×8 lakes with the neutral wording."}
+	fill(&t, []col{
+		{Column{Key: "place", Heading: "place", Kind: Label, Section: true}, func(r *publishedRow) Cell { return Cell{Label: r.Place} }},
+		{label("measure", "measure"), func(r *publishedRow) Cell { return Cell{Label: r.Measure, Short: r.words()} }},
+		text("model", "model", func(r *publishedRow) string { return r.Model }),
+		text("cell", "where", func(r *publishedRow) string { return r.cell() }),
+		text("modality", "modality", func(r *publishedRow) string { return r.Modality }).hidden(),
+		text("regimes", "regimes", func(r *publishedRow) string { return strings.Join(r.Regimes, "+") }).hidden(),
+		text("strategy", "strategy", func(r *publishedRow) string { return r.Strategy }).hidden(),
+		text("against", "against", func(r *publishedRow) string { return r.Against }).hidden(),
+		{Column{Key: "published", Heading: "published", Kind: Label, Align: Right}, func(r *publishedRow) Cell {
+			return footnoted(Cell{Label: r.said(), Short: r.saidInFull()}, InPaper, r.Note)
+		}},
+		text("relation", "relation", func(r *publishedRow) string { return r.Relation }).hidden(),
+		number("paper_value", "published value", func(r *publishedRow) *float64 { return r.Value }),
+		number("paper_sd", "its sd", func(r *publishedRow) *float64 { return r.SD }),
+		number("paper_high", "its upper end", func(r *publishedRow) *float64 { return r.High }),
+		count("paper_of", "entries that it is of", func(r *publishedRow) (int, bool) { return r.Of, r.Of > 0 }),
+		text("paper_p", "its p-value", func(r *publishedRow) string { return r.P }).hidden(),
+		text("our_model", "our model", func(r *publishedRow) string { return r.ours.model }).hidden(),
+		{Column{Key: "ours", Heading: "ours", Kind: Mean, Decimals: 3, Brief: true}, (*publishedRow).oursCell},
+		text("ours_text", "ours, where it is no number", func(r *publishedRow) string { return r.ours.said }).hidden(),
+		{Column{Key: "difference", Heading: "difference", Kind: Number, Decimals: 3}, func(r *publishedRow) Cell {
+			return Cell{Value: r.distance(r.ours.value.Value), Decimals: r.places()}
+		}},
+		{Column{Key: "interval", Heading: "interval", Kind: Interval, Decimals: 3, Priority: 1}, func(r *publishedRow) Cell {
+			c := r.ours.interval
+			c.Decimals = r.places()
+			return c
+		}},
+		{Column{Key: "agrees", Heading: "agrees", Kind: Verdict}, func(r *publishedRow) Cell { return Cell{Label: r.verdict(&r.ours)} }},
+		whole,
+		count("seeds", "seeds that ours is made of", func(r *publishedRow) (int, bool) { return r.ours.whole, r.ours.planned > 0 }),
+		count("seeds_planned", "seeds that all its cells plan", func(r *publishedRow) (int, bool) { return r.ours.planned, r.ours.planned > 0 }),
+		reach("ours_least", "against it", func(s *Span) float64 { return s.Low }),
+		reach("ours_most", "for it", func(s *Span) float64 { return s.High }),
+		text("note", "note", (*publishedRow).note).hidden(),
+	}, rows)
+	t.Warnings = lostWarnings(f.grouped(nil, nil, nil), "")
+	t.Notes = []string{
+		fmt.Sprintf("difference: ours minus the published; from a bound or a range, the distance to its nearest end, 0 where ours keeps to it. interval: of ours, %g%%, whole seeds drawn, the same as in the tables of tests and the figures; what is the greatest or least of several has none. agrees: whether the published value lies in it, or, for a bound or a range, whether ours keeps to it; a setting, whether it is the same. “about” is taken as exact. The paper’s own uncertainty is not in it.", 100*tests.Bootstrap.Level),
+		"Ours is made of the seeds that have lost no trial in any cell of the figure, and so is each difference of its very pairs, as in the tables of tests. A figure of several regimes is the mean of the seed’s values over them; lengths, flag rates, missed entries, wordings and the precision and recall of all entries are over all episodes or entries of those regimes together. A figure without a model is over all models of the run that are no controls. Under “if lost trials had gone” stands the value over all planned seeds if they had all gone against it, or for it.",
+		"Names are the same when the last part of ours is the paper’s, but for case and for hyphens in place of dots: openai/gpt-4o is GPT-4o. A control stands for no model.",
+		"p in brackets is the paper’s, n.s. its “not significant”; “of” its number of entries.",
+	}
+	f.finishTable(&t, "the run has no such model in that cell, or none that is defined there; the note of each row, in the data formats, says which", nil)
+	return t
+}
+
+// footnoted adds a note at the letter of a cell.
+func footnoted(c Cell, code stats.Code, note string) Cell {
+	if note != "" {
+		c.Warnings = append(c.Warnings, stats.Warning{Code: code, Text: note})
+	}
+	return c
+}
+
+// oursCell shows ours, with a letter where there could be something and is not.
+func (r *publishedRow) oursCell() Cell {
+	c := r.ours.value
+	c.Decimals, c.Short = r.places(), r.ours.said
+	if c.Value == nil && c.Short == "" && (r.ours.planned > 0 || r.Model == "") {
+		c = footnoted(c, NotOurs, r.ours.note)
+	}
+	return c
+}
+
+// seeds are those that ours is made of, whole/planned where some are lost.
+func (r *publishedRow) seeds() string {
+	switch o := &r.ours; {
+	case o.planned == 0:
+		return ""
+	case o.whole < o.planned:
+		return fmt.Sprintf("%d/%d", o.whole, o.planned)
+	}
+	return fmt.Sprint(r.ours.whole)
+}
+
+// note is what the paper says of its figure, and what is to be known of ours.
+func (r *publishedRow) note() string {
+	if r.Note == "" || r.ours.note == "" {
+		return r.Note + r.ours.note
+	}
+	return r.Note + "; ours: " + r.ours.note
+}
+
+// places is a cell's number of decimals, those of the measure.
+func (p *publishedFigure) places() int { return cmp.Or(publishedMeasures[p.Measure].decimals, -1) }
+
+// words says what the figure measures.
+func (p *publishedFigure) words() string {
+	words := publishedMeasures[p.Measure].words
+	switch {
+	case p.Batch > 0 && p.BaseBatch > 0:
+		return fmt.Sprintf("%s, B=%d − B=%d", words, p.Batch, p.BaseBatch)
+	case p.Batch > 0:
+		return fmt.Sprintf("%s, B=%d", words, p.Batch)
+	case p.Threshold > 0:
+		return fmt.Sprintf("%s %.1f", words, p.Threshold)
+	}
+	return words
+}
+
+// cell says in short where the figure holds.
+func (p *publishedFigure) cell() string {
+	strategy := record.Strategies.Label(p.Strategy)
+	if p.Against != "" {
+		strategy += " − " + record.Strategies.Label(p.Against)
+	}
+	regimes := strings.Join(p.Regimes, "+")
+	if len(p.Regimes) == len(record.Regimes) {
+		regimes = "L1–L3"
+	}
+	seed := ""
+	if p.Seed > 0 {
+		seed = fmt.Sprintf("seed %d", p.Seed)
+	}
+	return strings.Join(strings.Fields(strings.Join([]string{p.Modality, regimes, strategy, seed}, " ")), " ")
+}
+
+// said is the figure as it was published.
+func (p *publishedFigure) said() string {
+	if p.Text != "" {
+		return p.Text
+	}
+	decimals := p.decimals()
+	out := signed(*p.Value, decimals)
+	switch p.Relation {
+	case "":
+	case "up to":
+		out += " to " + signed(*p.High, decimals)
+	default:
+		out = p.Relation + " " + out
+	}
+	if p.SD != nil {
+		out += " ± " + signed(*p.SD, decimals)
+	}
+	return out
+}
+
+// saidInFull is the figure with what the paper puts next to it: its p-value, and
+// the number of its entries.
+func (p *publishedFigure) saidInFull() string {
+	var more []string
+	if p.P != "" {
+		more = append(more, strings.NewReplacer("not significant", "n.s.", " ", "").Replace(p.P))
+	}
+	if p.Of > 0 {
+		more = append(more, "of "+thousands(p.Of))
+	}
+	if len(more) == 0 {
+		return p.said()
+	}
+	return p.said() + " (" + strings.Join(more, ", ") + ")"
+}
+
+// decimals is how many the figure was published with: those of its measure, or
+// as few as a bound or a rough number has.
+func (p *publishedFigure) decimals() int {
+	most := publishedMeasures[p.Measure].decimals
+	if p.Relation == "" {
+		return most
+	}
+	least := 2 * index(most == 3)
+	for _, x := range defined([]*float64{p.Value, p.High}) {
+		_, digits, _ := strings.Cut(strconv.FormatFloat(x, 'f', -1, 64), ".")
+		least = max(least, len(digits))
+	}
+	return min(least, most)
+}
+
+// span is the published value or range.
+func (p *publishedFigure) span() Span {
+	s := Span{Low: *p.Value, High: *p.Value}
+	switch p.Relation {
+	case "above":
+		s.High = math.Inf(1)
+	case "below", "at most":
+		s.Low = math.Inf(-1)
+	case "up to":
+		s.High = *p.High
+	}
+	return s
+}
+
+// distance is ours minus the published value. From a bound or a range it is that
+// to the end that ours is beyond, 0 where it is beyond none; so is what differs
+// by rounding.
+func (p *publishedFigure) distance(ours *float64) *float64 {
+	if ours == nil || p.Value == nil {
+		return nil
+	}
+	d, s := 0.0, p.span()
+	if s.excludes(*ours) {
+		d = *ours - max(s.Low, min(s.High, *ours))
+	}
+	return &d
+}
+
+// verdict says whether a published value lies in our interval, or ours keeps to
+// a published bound; nothing where that cannot be told.
+func (p *publishedFigure) verdict(o *counterpart) string {
+	d := p.distance(o.value.Value)
+	if d == nil || p.Seed > 0 || o.ruledOut() { // a trace is of another lake
+		return ""
+	}
+	word := map[bool]string{true: "yes", false: "no"}
+	switch in := &o.interval; {
+	case p.Relation == "above" || p.Relation == "below":
+		return word[*d == 0 && math.Abs(*o.value.Value-*p.Value) > roundingOnly]
+	case p.Relation == "at most" || p.Relation == "up to":
+		return word[*d == 0]
+	case o.setting:
+		return word[math.Abs(*d) < math.Pow10(-publishedMeasures[p.Measure].decimals)/2]
+	case in.Low != nil:
+		return word[*in.Low-roundingOnly <= *p.Value && *p.Value <= *in.High+roundingOnly]
+	}
+	return ""
 }

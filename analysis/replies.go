@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,352 +8,207 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// An asked names what calls have in common for the diagnostics of replies.
-type asked struct {
-	model, modality string
-	task            askedTask
-}
-
-// An askedTask is what a model was asked to do.
-type askedTask int
-
+// What a model was asked to do: to audit in a detection, to audit inside an
+// episode, or for a step of one.
 const (
-	askedDetection askedTask = iota // audits of a detection
-	askedAudit                      // audits inside episodes
-	askedStep                       // steps of episodes
+	askedDetect = "detect"
+	askedAudit  = "navigate-audit"
+	askedStep   = "navigate-step"
 )
 
-// The tasks, as data formats and people have them.
-var (
-	askedNames = [...]string{"detect", "navigate-audit", "navigate-step"}
-	askedWords = [...]string{"detection", "audits", "steps"}
-)
+var askedWords = map[string]string{askedDetect: "detection", askedAudit: "audits", askedStep: "steps"}
 
-// A replyTally says how the replies of one model, modality and task were read.
-type replyTally struct {
-	calls    int
-	outcomes map[string]int // of audits' replies, or of steps' that gave no action
-	mended   int            // replies with a repair
-	repairs  map[string]repairTally
-	unknown  int // verdicts on entries that nobody asked about
-	said     saidTally
-}
-
-// A repairTally counts what one kind of repair touched.
-type repairTally struct{ replies, verdicts int }
-
-// addReplies adds what a finished trial's replies were like. Audits of which no
-// call is recorded asked no model, as an oracle's.
-func (c *Collector) addReplies(t *record.Trial, w *world) {
-	task := askedDetection
-	if t.Task == record.Navigate {
-		task = askedAudit
-		if len(t.Steps) > 0 {
-			c.repliesOf(t, askedStep).addSteps(t)
-		}
-	}
-	var lakes *replay
-	if w != nil {
-		lakes = newReplay(w, t)
-	}
-	for i := range t.Windows {
-		win := &t.Windows[i]
-		if len(win.Replies) == 0 {
-			continue
-		}
-		r := c.repliesOf(t, task)
-		before := r.told()
-		r.addParsed(win)
-		r.said.add(win, lakes, &c.reader)
-		if t.Task == record.Detect {
-			c.detection.at(&t.Spec).told.grow(before, r.told())
-		}
-	}
-}
-
-// told is what a seed's tally keeps of a model's replies.
-func (r *replyTally) told() toldTally {
-	s := &r.said
-	return toldTally{
-		hedged:  pair{s.cells[0].unsure + s.cells[1].unsure, s.cells[0].reasoned + s.cells[1].reasoned},
-		certain: pair{s.right.certain + s.wrong.certain, s.answered()},
-		refused: pair{r.outcomes["refusal"], r.calls},
-	}
-}
-
-// grow adds what came between two states of a model's tally.
-func (t *toldTally) grow(before, after toldTally) {
-	for _, p := range []struct {
-		of            *pair
-		before, after pair
-	}{{&t.hedged, before.hedged, after.hedged}, {&t.certain, before.certain, after.certain}, {&t.refused, before.refused, after.refused}} {
-		p.of.plus(pair{p.after.count - p.before.count, p.after.of - p.before.of})
-	}
-}
-
-func (c *Collector) repliesOf(t *record.Trial, task askedTask) *replyTally {
-	key := asked{t.Model, t.Modality, task}
-	if c.replies[key] == nil {
-		if c.replies == nil {
-			c.replies = make(map[asked]*replyTally)
-		}
-		c.replies[key] = &replyTally{outcomes: make(map[string]int), repairs: make(map[string]repairTally)}
-	}
-	return c.replies[key]
-}
-
-// addSteps counts an episode's step replies by how they were read.
-func (r *replyTally) addSteps(t *record.Trial) {
-	r.calls += len(t.Steps)
-	for i := range t.Steps {
-		s := &t.Steps[i]
-		if !s.Fallback {
-			continue
-		}
-		reading := s.Reply
-		if reading == "" {
-			reading = notRecorded
-		}
-		r.outcomes[reading]++
-	}
-}
-
-// notRecorded stands for a fallback whose record does not say why.
-const notRecorded = "not recorded"
-
-// addParsed counts an audit's replies.
-func (r *replyTally) addParsed(w *record.Window) {
-	r.calls += len(w.Replies)
-	for i := range w.Replies {
-		p := &w.Replies[i]
-		r.outcomes[p.Outcome]++
-		r.unknown += p.UnknownIDs
-		if len(p.Repairs) > 0 {
-			r.mended++
-		}
-		for k, name := range p.Repairs {
-			if !slices.Contains(p.Repairs[:k], name) {
-				n := r.repairs[name]
-				n.replies++
-				r.repairs[name] = n
-			}
-		}
-	}
-	for i := range w.Judgments {
-		repairs := w.Judgments[i].Repairs
-		for k, name := range repairs {
-			if !slices.Contains(repairs[:k], name) {
-				n := r.repairs[name]
-				n.verdicts++
-				r.repairs[name] = n
-			}
-		}
-	}
-}
-
-// A replyRow is one row of a table about replies.
-type replyRow struct {
-	asked
-	*replyTally
-	name string // a repair, a reading, a type of cell, where the table has a row for each
-	hole bool
-}
-
-// replyRows returns a row for each of the tasks that keep lets pass.
-func (c *Collector) replyRows(keep func(askedTask) bool) []*replyRow {
-	keys := slices.SortedFunc(maps.Keys(c.replies), func(x, y asked) int {
-		return cmp.Or(c.plan.compareModels(x.model, y.model), compareModalities(x.modality, y.modality), cmp.Compare(x.task, y.task))
-	})
-	var out []*replyRow
-	for _, k := range keys {
-		if keep(k.task) {
-			out = append(out, &replyRow{asked: k, replyTally: c.replies[k]})
-		}
-	}
-	return out
-}
-
-func isAudit(t askedTask) bool { return t != askedStep }
-func isStep(t askedTask) bool  { return t == askedStep }
-func isAny(askedTask) bool     { return true }
-
-// each makes a row for each name out of every row.
-func each(rows []*replyRow, names func(*replyRow) []string) []*replyRow {
-	var out []*replyRow
-	for _, r := range rows {
-		for _, n := range names(r) {
-			one := *r
-			one.name = n
-			out = append(out, &one)
-		}
-	}
-	return out
-}
-
-func replyLabels(short map[string]string) []definition[replyRow] {
-	return []definition[replyRow]{
-		{Column{Key: "model", Heading: "model", Kind: Label, Section: true}, func(r *replyRow) Cell { return modelCell(r.model, short) }},
-		{Column{Key: "modality", Heading: "modality", Kind: Label}, func(r *replyRow) Cell { return Cell{Label: r.modality} }},
-		{Column{Key: "task", Heading: "asked for", Kind: Label}, func(r *replyRow) Cell { return Cell{Label: askedNames[r.task], Short: askedWords[r.task]} }},
-	}
-}
-
-func replyModels(rows []*replyRow, short map[string]string) []string {
-	groups := make([]*group[struct{}], len(rows))
-	for i, r := range rows {
-		groups[i] = &group[struct{}]{setting: setting{model: r.model}}
-	}
-	return modelNotes(groups, short)
-}
-
-// withoutAudits are the strategies that ask no model for an audit.
-var withoutAudits = []string{"no-memory", "no-filter", "oracle"}
-
-// lostReplies says how many planned trials left no replies to look at, of those
-// in which the tasks that keep lets pass are asked for.
-func (c *Collector) lostReplies(keep func(askedTask) bool) []string {
-	var detections, episodes progressSum
-	if keep(askedDetection) {
-		for _, seeds := range c.detection {
-			for _, d := range seeds {
-				detections.add(&d.progress)
-			}
-		}
-	}
-	for s, seeds := range c.episodes {
-		if keep(askedStep) || keep(askedAudit) && !slices.Contains(withoutAudits, s.strategy) {
-			for _, e := range seeds {
-				episodes.add(&e.progress)
-			}
-		}
-	}
-	const means = "Their replies are in no row."
-	return append(detections.warnings("detection runs", means), episodes.warnings("episodes", means)...)
-}
+// replyDims are what tables of replies are by.
+var replyDims = []dim{byModel, byModality, byTask}
 
 // noteFinishedOnly says whose replies are counted.
 const noteFinishedOnly = "audits: those inside episodes. Replies of failed trials are in no row, and neither are audits by true labels, which ask no model."
 
-// outcomes are how a reply can be read, in the order of the columns.
-var outcomes = []string{"answered", "partial", "truncated", "refusal", "filtered", "empty", "unparsed"}
-
-// outcome returns how many replies were read so. A step's reply that gave an
-// action is answered; what was said instead of one counts as unparsed unless
-// it has a name of its own.
-func (r *replyRow) outcome(name string) int {
-	switch {
-	case r.task != askedStep:
-		return r.outcomes[name]
-	case name == "answered":
-		return r.calls - sumOf(r.outcomes)
-	case name == "unparsed":
-		n := 0
-		for reading, count := range r.outcomes {
-			if !slices.Contains(outcomes, reading) || reading == name {
-				n += count
+// askedOf are the parts of a group of replies: what its model was asked for.
+func askedOf(audits, ofSteps bool) func(*Frame, *Group) []string {
+	return func(_ *Frame, g *Group) (out []string) {
+		asked := g.any(func(r *Row) bool { return r.audits > 0 })
+		switch {
+		case g.Task == record.Detect && audits && asked:
+			out = append(out, askedDetect)
+		case g.Task == record.Navigate:
+			if audits && asked {
+				out = append(out, askedAudit)
+			}
+			if ofSteps && g.any(func(r *Row) bool { return r.steps > 0 }) {
+				out = append(out, askedStep)
 			}
 		}
-		return n
+		return out
 	}
-	return r.outcomes[name]
 }
 
-func sumOf(counts map[string]int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
+// askedFor is what a part of replies was asked for; a part of it may follow
+// behind a space.
+func askedFor(label string) string {
+	asked, _, _ := strings.Cut(label, " ")
+	return asked
 }
 
-// other returns how many replies were read as nothing that this program knows.
-func (r *replyRow) other() int {
-	if r.task == askedStep {
-		return 0
+func detailOf(label string) string {
+	_, detail, _ := strings.Cut(label, " ")
+	return detail
+}
+
+var askedColumn = column{label("task", "asked for"), func(g *Group) Cell {
+	asked := askedFor(g.Label)
+	return Cell{Label: asked, Short: askedWords[asked]}
+}}
+
+// replySpec is what tables of replies have in common.
+func replySpec(t Table, audits, ofSteps bool) *spec {
+	t.Topic = TopicReplies
+	return &spec{Table: t, by: []dim{byModel, byModality}, order: replyDims, over: true, keep: func(groups []*Group) []*Group { return groups },
+		parts: askedOf(audits, ofSteps), part: askedColumn,
+		notes: func(*Frame, []*Group, *Table) []string { return []string{noteFinishedOnly} }}
+}
+
+// calls are the model calls behind a row of replies.
+func callsOf(r *Row, label string) int {
+	if askedFor(label) == askedStep {
+		return int(r.steps)
 	}
-	n := 0
-	for reading, count := range r.outcomes {
-		if !slices.Contains(outcomes, reading) {
-			n += count
+	return int(r.calls)
+}
+
+// outcomes are how a reply can be read, in the order of the columns.
+var outcomes = []string{answered, "partial", "truncated", "refusal", "filtered", "empty", "unparsed"}
+
+// readAs counts the replies that were read so. A step's reply that gave an
+// action is answered; what was said instead of one counts as unparsed unless it
+// has a name of its own. What this program does not know is "other".
+func readAs(r *Row, label, name string) int {
+	kind, ordinary := auditOutcome, int(r.calls)
+	if askedFor(label) == askedStep {
+		kind, ordinary = stepReading, int(r.steps)
+	}
+	n, unknown := 0, 0
+	for _, k := range r.named {
+		if k.kind != kind {
+			continue
+		}
+		ordinary -= int(k.n)
+		switch {
+		case k.name == name:
+			n += int(k.n)
+		case !slices.Contains(outcomes, k.name):
+			unknown += int(k.n)
 		}
 	}
+	switch {
+	case name == answered:
+		return ordinary
+	case kind == stepReading && name == "unparsed", kind == auditOutcome && name == "other":
+		return n + unknown
+	}
 	return n
 }
 
-// Replies tells how models' replies were read.
-func (c *Collector) Replies() Table {
-	rows := c.replyRows(isAny)
-	t := Table{
-		ID:    "replies",
-		Title: "Replies: how they were read",
-		Paper: "appendix J",
-		About: "Shares of model calls; in brackets, where there is room, their number. answered: a verdict on every entry asked about, or an action; partial: on some of them.",
-		Need:  "finished trials of models that were asked",
+// replies tell how models' replies were read.
+func (f *Frame) replies() Table {
+	share := func(name string) *measure {
+		return &measure{key: name, words: name, unit: "share of calls", high: 1, each: func(r *Row, label string) (int, int) { return readAs(r, label, name), callsOf(r, label) }}
 	}
-	short := c.modelNames()
-	defs := append(replyLabels(short), definition[replyRow]{
-		Column{Key: "calls", Heading: "calls", Unit: "calls", Kind: Count}, func(r *replyRow) Cell { return Cell{Count: r.calls} }})
 	var never []string
-	for _, name := range outcomes {
-		col := Column{Key: name, Heading: name, Unit: "share of calls", Kind: Share, Decimals: 3}
-		if name == "filtered" || name == "empty" {
-			col.Priority = 2
+	s := replySpec(Table{ID: "replies", Title: "Replies: how they were read", Paper: "appendix J", Need: "finished trials of models that were asked",
+		About: "Shares of model calls; in brackets, where there is room, their number. answered: a verdict on every entry asked about, or an action; partial: on some of them."}, true, true)
+	s.columns = func(_ *Frame, groups []*Group) []column {
+		occurs := func(m *measure) bool {
+			return slices.ContainsFunc(groups, func(g *Group) bool { n, _ := g.pooled(m); return n > 0 })
 		}
-		if !slices.ContainsFunc(rows, func(r *replyRow) bool { return r.outcome(name) > 0 }) {
-			never = append(never, name)
-			col.DataOnly = true
+		calls := &measure{each: func(r *Row, label string) (int, int) { return callsOf(r, label), 1 }}
+		cols := []column{{Column{Key: "calls", Heading: "calls", Unit: "calls", Kind: Count}, func(g *Group) Cell { n, _ := g.pooled(calls); return Cell{Count: n} }}}
+		for _, name := range outcomes {
+			c := shareOf(share(name)).hiddenIf(!occurs(share(name)))
+			if !occurs(share(name)) {
+				never = append(never, name)
+			}
+			if name == "filtered" || name == "empty" {
+				c = c.last(2)
+			}
+			cols = append(cols, c)
 		}
-		defs = append(defs, definition[replyRow]{col, func(r *replyRow) Cell { return shareOf(r.outcome(name), r.calls) }})
+		repaired := shareOf(repairedShare).as("mended", "repaired").last(1)
+		ids := sumOf("unknown_ids", "verdicts on ids that were not asked", "verdicts", func(r *Row) int { return int(r.unknownIDs) }).hidden()
+		return append(cols, shareOf(share("other")).hiddenIf(!occurs(share("other"))), auditsOnly(repaired), auditsOnly(ids))
 	}
-	defs = append(defs,
-		definition[replyRow]{Column{Key: "other", Heading: "other", Unit: "share of calls", Kind: Share, Decimals: 3,
-			DataOnly: !slices.ContainsFunc(rows, func(r *replyRow) bool { return r.other() > 0 })},
-			func(r *replyRow) Cell { return shareOf(r.other(), r.calls) }},
-		definition[replyRow]{Column{Key: "mended", Heading: "mended", Unit: "share of calls", Kind: Share, Decimals: 3, Priority: 1},
-			func(r *replyRow) Cell {
-				if r.task == askedStep {
-					return Cell{}
-				}
-				return shareOf(r.mended, r.calls)
-			}},
-		definition[replyRow]{Column{Key: "unknown_ids", Heading: "verdicts nobody asked for", Unit: "verdicts", Kind: Count, DataOnly: true},
-			func(r *replyRow) Cell { return Cell{Count: r.unknown} }})
-	fill(&t, defs, rows)
-	if len(never) > 0 {
-		t.Notes = append(t.Notes, "Not once: "+strings.Join(never, ", ")+".")
+	s.notes = func(_ *Frame, groups []*Group, _ *Table) (notes []string) {
+		if len(never) > 0 {
+			notes = append(notes, "Not once: "+strings.Join(never, ", ")+".")
+		}
+		return append(notes, "truncated: cut off at the output cap before an answer; refusal: the model said that it would not or could not; filtered: a content filter answered; empty: nothing outside thinking; unparsed: no answer was found in what it said.",
+			"A share of refusals is a lower bound: a refusal is recognised by its words.", noteFinishedOnly, "repaired: the reply needed a repair to be read; repairs of steps are not recorded (–).")
 	}
-	t.Notes = append(t.Notes,
-		"truncated: cut off at the output cap before an answer; refusal: the model said that it would not or could not; filtered: a content filter answered; empty: nothing outside thinking; unparsed: no answer was found in what it said.",
-		"A share of refusals is a lower bound: a refusal is recognised by its words.",
-		noteFinishedOnly)
-	if slices.ContainsFunc(rows, func(r *replyRow) bool { return isAudit(r.task) }) {
-		t.Notes = append(t.Notes, "mended: the reply needed a repair to be read; repairs of steps are not recorded (–).")
-	}
-	t.Notes = append(t.Notes, replyModels(rows, short)...)
-	t.Warnings = c.lostReplies(isAny)
-	return t
+	return f.table(s)
 }
 
-// Repairs tells what was mended to read replies.
-func (c *Collector) Repairs() Table {
-	rows := each(c.replyRows(isAudit), func(r *replyRow) []string { return slices.Sorted(maps.Keys(r.repairs)) })
-	t := Table{
-		ID:    "repairs",
-		Title: "Repairs: what was mended to read a reply",
-		About: "A reply that is not the JSON that was asked for is mended where its meaning is beyond doubt, and every repair is recorded. One reply may need several.",
-		Need:  "audits with a reply that was mended; there is none",
+// auditsOnly leaves a column of audits empty in rows of steps.
+func auditsOnly(c column) column {
+	of := c.cell
+	c.cell = func(g *Group) Cell {
+		if askedFor(g.Label) == askedStep {
+			return Cell{}
+		}
+		return of(g)
 	}
-	short := c.modelNames()
-	fill(&t, append(replyLabels(short), []definition[replyRow]{
-		{Column{Key: "repair", Heading: "repair", Kind: Label}, func(r *replyRow) Cell { return Cell{Label: r.name} }},
-		{Column{Key: "replies", Heading: "replies", Unit: "share of calls", Kind: Share, Decimals: 3}, func(r *replyRow) Cell { return shareOf(r.repairs[r.name].replies, r.calls) }},
-		{Column{Key: "verdicts", Heading: "verdicts read with it", Unit: "share of answered entries", Kind: Share, Decimals: 3},
-			func(r *replyRow) Cell { return shareOf(r.repairs[r.name].verdicts, r.said.answered()) }},
-	}...), rows)
-	t.Notes = append(t.Notes, "replies: of all calls, those whose reply as a whole needed it; a repair of single verdicts has none.", noteFinishedOnly)
-	t.Notes = append(t.Notes, replyModels(rows, short)...)
-	t.Warnings = c.lostReplies(isAudit)
-	return t
+	return c
+}
+
+// named parts a row of replies by the names of one kind that occur in it.
+func named(kind nameKind, audits, ofSteps bool) func(*Frame, *Group) []string {
+	return func(f *Frame, g *Group) (out []string) {
+		names := map[string]bool{}
+		g.any(func(r *Row) bool {
+			for _, k := range r.named {
+				names[k.name] = names[k.name] || k.kind == kind
+			}
+			return false
+		})
+		for _, asked := range askedOf(audits, ofSteps)(f, g) {
+			for _, name := range slices.Sorted(maps.Keys(names)) {
+				if names[name] {
+					out = append(out, asked+" "+name)
+				}
+			}
+		}
+		return out
+	}
+}
+
+// ofNamed is the share of something that has the name in a row's label.
+func ofNamed(key, words, unit string, of func(r *Row, label, name string) (int, int)) column {
+	return shareOf(&measure{key: key, words: words, unit: unit, high: 1, each: func(r *Row, label string) (int, int) { return of(r, label, detailOf(label)) }})
+}
+
+func detailColumn(key, heading string) column {
+	return column{label(key, heading), func(g *Group) Cell { return Cell{Label: detailOf(g.Label)} }}
+}
+
+// repairs tell what was repaired to read replies.
+func (f *Frame) repairs() Table {
+	s := replySpec(Table{ID: "repairs", Title: "Repairs: what was repaired to read a reply", Need: "audits with a reply that was repaired; there is none",
+		About: "A reply that is not the JSON that was asked for is repaired where its meaning is beyond doubt, and every repair is recorded. One reply may need several."}, true, false)
+	s.parts = named(auditRepair, true, false)
+	s.columns = func(*Frame, []*Group) []column {
+		return []column{detailColumn("repair", "repair"),
+			ofNamed("replies", "replies", "share of calls", func(r *Row, _, name string) (int, int) {
+				n, _ := r.count(auditRepair, name)
+				return n, int(r.calls)
+			}),
+			ofNamed("verdicts", "verdicts read with it", "share of answered entries", func(r *Row, _, name string) (int, int) {
+				_, n := r.count(auditRepair, name)
+				return n, r.said.answered()
+			})}
+	}
+	s.notes = func(*Frame, []*Group, *Table) []string {
+		return []string{"replies: of all calls, those whose reply as a whole needed it; a repair of single verdicts has none.", noteFinishedOnly}
+	}
+	return f.table(s)
 }
 
 // readings say what the readings of steps' replies mean.
@@ -368,30 +222,108 @@ var readings = map[string]string{
 	"none":      "no action named",
 }
 
-// Fallbacks tells why steps were not the model's own.
-func (c *Collector) Fallbacks() Table {
-	rows := each(c.replyRows(isStep), func(r *replyRow) []string { return slices.Sorted(maps.Keys(r.outcomes)) })
-	t := Table{
-		ID:    "fallbacks",
-		Title: "Fallbacks: why steps were not the model’s own",
-		About: "A step whose reply gave no action is a blind greedy one. Shares of all steps; in brackets, where there is room, their number.",
-		Need:  "steps without an action in the reply; there is none",
+// fallbacks tell why steps were not the model's own.
+func (f *Frame) fallbacks() Table {
+	s := replySpec(Table{ID: "fallbacks", Title: "Fallbacks: why steps were not the model’s own", Need: "steps without an action in the reply; there is none",
+		About: "A step whose reply gave no action is a blind greedy one. Shares of all steps; in brackets, where there is room, their number."}, false, true)
+	s.parts = named(stepReading, false, true)
+	s.columns = func(*Frame, []*Group) []column {
+		return []column{detailColumn("reading", "the reply"), ofNamed("steps", "steps", "share of steps", func(r *Row, _, name string) (int, int) {
+			n, _ := r.count(stepReading, name)
+			return n, int(r.steps)
+		})}
 	}
-	short := c.modelNames()
-	fill(&t, append(replyLabels(short), []definition[replyRow]{
-		{Column{Key: "reading", Heading: "the reply", Kind: Label}, func(r *replyRow) Cell { return Cell{Label: r.name} }},
-		{Column{Key: "steps", Heading: "steps", Unit: "share of steps", Kind: Share, Decimals: 3}, func(r *replyRow) Cell { return shareOf(r.outcomes[r.name], r.calls) }},
-	}...), rows)
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(readings)) {
-		if slices.ContainsFunc(rows, func(r *replyRow) bool { return r.name == name }) {
-			words = append(words, name+": "+readings[name])
+	s.notes = func(_ *Frame, groups []*Group, _ *Table) []string {
+		var words []string
+		for _, name := range slices.Sorted(maps.Keys(readings)) {
+			if slices.ContainsFunc(groups, func(g *Group) bool { return detailOf(g.Label) == name }) {
+				words = append(words, name+": "+readings[name])
+			}
 		}
+		if len(words) == 0 {
+			return nil
+		}
+		return []string{strings.Join(words, "; ") + "."}
 	}
-	if len(words) > 0 {
-		t.Notes = append(t.Notes, strings.Join(words, "; ")+".")
+	return f.table(s)
+}
+
+// confidence tells how sure models say they are, and whether they have reason to
+// (paper, appendix J).
+func (f *Frame) confidence() Table {
+	both := func(r *Row, of func(*sureCounts) int32) int { return int(of(&r.said.sure[0]) + of(&r.said.sure[1])) }
+	share := func(key, words string, of func(*sureCounts) int32) column {
+		return shareOf(&measure{key: key, words: words, unit: "share of verdicts", high: 1, of: func(r *Row) (int, int) { return both(r, of), r.said.answered() }})
 	}
-	t.Notes = append(t.Notes, replyModels(rows, short)...)
-	t.Warnings = c.lostReplies(isStep)
-	return t
+	mean := func(key, words string, right int) column {
+		m := &measure{of: func(r *Row) (int, int) { s := &r.said.sure[right]; return int(s.sum), int(s.verdicts - s.without) }}
+		return column{Column{Key: key, Heading: words, Group: "mean where", Unit: "confidence", Kind: Average, Decimals: 3}, func(g *Group) Cell { return billionthsCell(g.pooled(m)) }}
+	}
+	s := replySpec(Table{ID: "confidence", Title: "Confidence of verdicts", Paper: "appendix J", Need: "finished audits of models that were asked",
+		About: "How sure, from 0 to 1, the model says it is of its verdicts. One that knows what it knows is less sure where it is wrong."}, true, false)
+	s.dash = "there was no such verdict, or none with a confidence"
+	s.columns = func(*Frame, []*Group) []column {
+		return []column{sumOf("answered", "verdicts", "entries", func(r *Row) int { return r.said.answered() }),
+			share("without", "without confidence", func(s *sureCounts) int32 { return s.without }), share("certain", "exactly 1", func(s *sureCounts) int32 { return s.certain }),
+			mean("mean_right", "right", 1), mean("mean_wrong", "wrong", 0)}
+	}
+	s.notes = func(*Frame, []*Group, *Table) []string {
+		return []string{"Unanswered entries have no verdict. In brackets, where there is room, the number of verdicts.", noteFinishedOnly}
+	}
+	return f.table(s)
+}
+
+// cellTypes name what a cell is, as indices of said.cells.
+var cellTypes = []string{"safe", "hole"}
+
+// reasons tell what the reasons of verdicts say of the cell, set against what
+// the cell is.
+func (f *Frame) reasons() Table {
+	cell := func(r *Row, label string) *reasonCounts {
+		return &r.said.cells[slices.Index(cellTypes, detailOf(label))]
+	}
+	share := func(key, words, group, unit string, of func(*reasonCounts) (int32, int32)) column {
+		return shareOf(&measure{key: key, words: words, unit: unit, high: 1, each: func(r *Row, label string) (int, int) {
+			n, d := of(cell(r, label))
+			return int(n), int(d)
+		}}).under(group)
+	}
+	count := func(key, words string, of func(*reasonCounts) int32) column {
+		m := &measure{each: func(r *Row, label string) (int, int) { return int(of(cell(r, label))), 0 }}
+		return column{Column{Key: key, Heading: words, Unit: "reasons", Kind: Count, DataOnly: true}, func(g *Group) Cell { n, _ := g.pooled(m); return Cell{Count: n} }}
+	}
+	total := &measure{each: func(r *Row, label string) (int, int) {
+		return int(cell(r, label).reasoned), int(cell(r, label).answered)
+	}}
+	s := replySpec(Table{ID: "reasons", Title: "Reasons: what they say of the cell, and what it is", Paper: "appendices I and J", Need: "finished audits with verdicts: spatialstale run --task detect",
+		About: "Reasons given with verdicts, by what the cell is now. hedging: with a word such as “unclear”; naming a type: saying that the cell is safe to enter, or a hole. Of these: wrong; of the wrong ones: what the memory says of the cell, and what a neighbouring cell is."}, true, false)
+	s.dash = "there was no such reason"
+	s.parts = func(f *Frame, g *Group) (out []string) {
+		for _, asked := range askedOf(true, false)(f, g) {
+			for k, name := range cellTypes {
+				if g.any(func(r *Row) bool { return r.said.cells[k].answered > 0 }) {
+					out = append(out, asked+" "+name)
+				}
+			}
+		}
+		return out
+	}
+	const ofReasons, ofNamed, ofWrong = "share of reasons", "share of reasons that name a type", "share of wrong types named"
+	s.columns = func(*Frame, []*Group) []column {
+		return []column{detailColumn("cell", "the cell is"),
+			{Column{Key: "reasons", Heading: "reasons", Unit: "reasons", Kind: Count, Priority: 2}, func(g *Group) Cell { n, d := g.pooled(total); return Cell{Count: n, Of: d} }},
+			share("unsure", "hedging", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.unsure, r.reasoned }),
+			share("named", "naming a type", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.named, r.reasoned }),
+			share("wrong", "wrong", "", ofNamed, func(r *reasonCounts) (int32, int32) { return r.wrong, r.named }),
+			share("memory", "memory", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.memory, r.wrong }),
+			share("neighbour", "neighbour", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.neighbour.count, r.neighbour.of }),
+			share("chance", "by chance", "", "share of cells whose reason names a type", func(r *reasonCounts) (int32, int32) { return r.chance.count, r.chance.of }).brief().last(1),
+			count("both", "reasons that name both types", func(r *reasonCounts) int32 { return r.both }),
+			count("memory_kept", "memory’s content repeated and the entry kept", func(r *reasonCounts) int32 { return r.kept })}
+	}
+	s.notes = func(*Frame, []*Group, *Table) []string {
+		return []string{"memory: the entry is stale, and the reason gives the cell the type that the entry claims. neighbour: a cell to its left or right, above or below it has that type; by chance: that is so of this share of the cells whose reason names a type. On the same reason both may hold.",
+			"Words are all that is looked at, and only those that leave no doubt: docs/results.md has the rules, analysis/data the lists. A reason that names no type, or both, claims nothing.", noteFinishedOnly}
+	}
+	return f.table(s)
 }

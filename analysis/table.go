@@ -164,31 +164,3 @@ func (c *Cell) Display() string {
 	}
 	return c.Label
 }
-
-// A definition is a column together with the computation of its cells from a
-// group of trials, so that both stand in one place.
-type definition[G any] struct {
-	Column
-	cell func(*G) Cell
-}
-
-// fill computes a table's columns and rows.
-func fill[G any](t *Table, defs []definition[G], groups []*G) {
-	for i := range defs {
-		col := defs[i].Column
-		if col.Align == "" {
-			col.Align = Right
-			if col.Kind == Label {
-				col.Align = Left
-			}
-		}
-		t.Columns = append(t.Columns, col)
-	}
-	for _, g := range groups {
-		row := make([]Cell, len(defs))
-		for i := range defs {
-			row[i] = defs[i].cell(g)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-}

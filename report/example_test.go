@@ -3,6 +3,7 @@ package report_test
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
@@ -11,7 +12,7 @@ import (
 
 // Records go in one by one, tables come out, and are shown.
 func ExampleText() {
-	var results analysis.Collector
+	var results analysis.Frame
 	for seed, counts := range []record.Counts{{TP: 5, FN: 1, TN: 58}, {TP: 6, FP: 1, TN: 57}} {
 		trial := &record.Trial{Outcome: record.Done, Counts: counts}
 		trial.Spec = record.Spec{Task: record.Detect, Model: "openai/gpt-4o", Modality: record.Text, Regime: "L1", Seed: seed, Rows: 8, Cols: 8, Strategy: "omcd"}
@@ -20,7 +21,8 @@ func ExampleText() {
 			return
 		}
 	}
-	if err := report.Text(os.Stdout, results.Tables(), report.TextOptions{}); err != nil {
+	tables := slices.DeleteFunc(results.Tables(), func(t analysis.Table) bool { return t.ID != "detection" })
+	if err := report.Text(os.Stdout, tables, report.TextOptions{}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -40,7 +40,7 @@ func (c *compareCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	tables := analysis.Compare(a, b, differences, models)
+	tables := analysis.Compare(a, b, differences, models, c.Format == "json")
 	if n := differentLakes(manifestA.Instances, manifestB.Instances); n > 0 {
 		tables[0].Warnings = append(tables[0].Warnings, fmt.Sprintf("The runs do not walk the same lakes: %s that both have by seed, size and regime are not the same in A and B. A pair is then of two lakes, and no better than two runs apart.", count(n, "lake")))
 	}
@@ -86,17 +86,17 @@ func modelList(m *record.Manifest) string {
 }
 
 // readAlone reads one run.
-func readAlone(dir string) (*analysis.Collector, record.Manifest, error) {
-	run, err := store.Open(dir)
+func readAlone(dir string) (*analysis.Frame, record.Manifest, error) {
+	stored, err := store.Open(dir)
 	if err != nil {
 		return nil, record.Manifest{}, err
 	}
-	defer run.Close()
-	read := newRunReader()
-	if err := read.run(run, dir); err != nil {
-		return nil, record.Manifest{}, err
+	manifest := stored.Manifest()
+	if err := stored.Close(); err != nil {
+		return nil, manifest, err
 	}
-	return read.collector, run.Manifest(), nil
+	frame, err := readFrame([]string{dir}, "")
+	return frame, manifest, err
 }
 
 // differences says in words what the two runs are, and in what their studies,

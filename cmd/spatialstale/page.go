@@ -41,27 +41,19 @@ func newPageMaker() *pageMaker {
 	return &pageMaker{runOf: map[string]int{}, lakes: map[lakeKey]*record.Instance{}}
 }
 
-// runPage writes the page of one run, whose records a collector has, into its
+// runPage writes the page of one run, whose records a frame has, into its
 // folder, in place of an older one.
-func runPage(dir string, c *analysis.Collector) (path string, err error) {
+func runPage(dir string, f *analysis.Frame) (path string, err error) {
 	stored, err := store.Open(dir)
 	if err != nil {
 		return "", err
 	}
 	defer stored.Close()
 	m := newPageMaker()
-	if err := m.open(stored, dir); err != nil {
+	if err := m.gather(stored, dir, f); err != nil {
 		return "", err
 	}
-	for t, err := range stored.Trials() {
-		if err != nil {
-			return "", err
-		}
-		if err := m.add(t); err != nil {
-			return "", err
-		}
-	}
-	page, err := m.page(c.All(), c.Figures())
+	page, err := m.page(f.Tables(), f.Figures())
 	if err != nil {
 		return "", err
 	}
@@ -70,14 +62,24 @@ func runPage(dir string, c *analysis.Collector) (path string, err error) {
 	return path, err
 }
 
-// open begins with a run; its trials follow by add.
-func (m *pageMaker) open(stored *store.Run, dir string) error {
+// gather reads of a run the trials that the frame takes from it.
+func (m *pageMaker) gather(stored *store.Run, dir string, f *analysis.Frame) error {
 	m.runs, m.dirs = append(m.runs, stored), append(m.dirs, dir)
 	for in, err := range stored.Instances() {
 		if err != nil {
 			return err
 		}
 		m.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
+	}
+	for t, err := range stored.Trials() {
+		if err != nil {
+			return err
+		}
+		if f.Owns(dir, &t.Spec) {
+			if err := m.add(t); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

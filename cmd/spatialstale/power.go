@@ -50,11 +50,11 @@ func (f *powerFlags) table(s *study.Study) (analysis.Table, error) {
 		}
 	}
 	if f.From != "" {
-		c, _, err := readAlone(f.From)
+		frame, err := readFrame([]string{f.From}, "")
 		if err != nil {
 			return analysis.Table{}, err
 		}
-		return c.Power(d), nil
+		return frame.Power(d), nil
 	}
 	or := func(x *float64, otherwise float64) float64 {
 		if x != nil {

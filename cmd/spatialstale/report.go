@@ -3,15 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
-	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/report"
-	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 )
 
@@ -47,23 +44,23 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Format == "html" {
 		return c.html(e)
 	}
-	read := newRunReader()
-	if err := read.price(c.Prices); err != nil {
+	frame, err := readFrame(c.Runs, c.Prices)
+	if err != nil {
 		return err
 	}
-	again := analysis.NewRescoring(read.collector)
-	for _, dir := range c.Runs {
-		if err := c.read(e, dir, read, again); err != nil {
-			return err
-		}
-	}
-	all := read.collector.All
+	all := frame.Tables
 	if c.Rescore {
+		again := analysis.NewRescoring(frame)
+		for _, dir := range c.Runs {
+			if err := rescoreRun(e, dir, c.Prompts, frame, again); err != nil {
+				return err
+			}
+		}
 		all = again.Tables
 	}
 	var figures []analysis.Figure
 	if c.Out != "" && !c.Rescore && len(c.drawings()) > 0 {
-		figures = read.collector.Figures()
+		figures = frame.Figures()
 	}
 	tables, figures, err := chosen(all(), figures, c.Table)
 	if err != nil {
@@ -101,26 +98,26 @@ func (c *reportCmd) html(e *env) error {
 	case c.Out == "" && len(c.Runs) > 1:
 		return usageError{errors.New("a page of several runs belongs to none of their folders; give --out FILE")}
 	}
-	read := newRunReader()
-	read.page = newPageMaker()
-	if err := read.price(c.Prices); err != nil {
+	frame, err := readFrame(c.Runs, c.Prices)
+	if err != nil {
 		return err
 	}
+	maker := newPageMaker()
 	for _, dir := range c.Runs {
-		run, err := store.Open(dir)
+		stored, err := store.Open(dir)
 		if err != nil {
 			return err
 		}
-		defer run.Close()
-		if err := read.run(run, dir); err != nil {
+		defer stored.Close()
+		if err := maker.gather(stored, dir, frame); err != nil {
 			return err
 		}
 	}
-	tables, figures, err := chosen(read.collector.All(), read.collector.Figures(), c.Table)
+	tables, figures, err := chosen(frame.Tables(), frame.Figures(), c.Table)
 	if err != nil {
 		return usageError{err}
 	}
-	page, err := read.page.page(tables, figures)
+	page, err := maker.page(tables, figures)
 	if err != nil {
 		return err
 	}
@@ -133,22 +130,6 @@ func (c *reportCmd) html(e *env) error {
 	}
 	fmt.Fprintln(e.stdout, path)
 	return nil
-}
-
-// read reads one run, and its replies again when that is asked.
-func (c *reportCmd) read(e *env, dir string, read *runReader, again *analysis.Rescoring) error {
-	stored, err := run.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer stored.Close()
-	if err := read.run(stored.Run, dir); err != nil {
-		return err
-	}
-	if !c.Rescore {
-		return nil
-	}
-	return rescore(e, stored, c.Prompts, func(key string) bool { return read.owns(key, dir) }, again)
 }
 
 // drawings returns the forms of figures that are asked for.
@@ -184,113 +165,3 @@ func chosen(tables []analysis.Table, figures []analysis.Figure, ids []string) ([
 	figures = slices.DeleteFunc(figures, func(f analysis.Figure) bool { return !slices.Contains(ids, f.ID) })
 	return tables, figures, nil
 }
-
-// A runReader reads runs into one collector.
-type runReader struct {
-	collector *analysis.Collector
-	runOf     map[string]string // trial → the first run that plans it
-	prices    *price.List       // nil to leave out what calls took
-	priceFile string            // where the prices are from; empty for those of each run, and the list that ships
-	page      *pageMaker        // nil for none
-}
-
-func newRunReader() *runReader {
-	return &runReader{collector: &analysis.Collector{}, runOf: map[string]string{}}
-}
-
-// price has the calls of models that are paid for read as well, and counted by a
-// file's prices, or by those that each run was made with.
-func (r *runReader) price(file string) (err error) {
-	r.prices, err = readPrices(file)
-	r.priceFile = file
-	return err
-}
-
-func (r *runReader) run(stored *store.Run, dir string) error {
-	for _, m := range stored.Manifest().Models {
-		r.collector.AddModel(m)
-	}
-	manifest := stored.Manifest()
-	s, err := run.StudyOf(&manifest, dir)
-	if err != nil {
-		return err
-	}
-	if err := r.collector.Declare(s.Tests); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
-	}
-	var paid paidTrials
-	var prices *price.List
-	if r.prices != nil {
-		if prices, err = pricesOf(r.prices, r.priceFile, manifest.Models); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-	}
-	if r.page != nil {
-		if err := r.page.open(stored, dir); err != nil {
-			return err
-		}
-	}
-	shared := map[string]int{} // by the run whose trials they are
-	own := 0
-	for spec, err := range stored.Plan() {
-		if err != nil {
-			return err
-		}
-		if other, ok := r.runOf[spec.Key]; ok {
-			shared[other]++
-			continue
-		}
-		r.runOf[spec.Key] = dir
-		own++
-		if prices != nil && !run.IsControl(spec.Model) {
-			paid.add(spec)
-			r.collector.PricedBy(prices.Dated(spec.Model))
-		}
-		if err := r.collector.Expect(spec); err != nil {
-			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
-		}
-	}
-	for _, other := range slices.Sorted(maps.Keys(shared)) {
-		if own == 0 {
-			return fmt.Errorf("all trials of %s are in the runs before it, such as %s: there is nothing to take together; set two runs side by side with: spatialstale compare %s %s", dir, other, other, dir)
-		}
-		r.collector.Warn(fmt.Sprintf("%s of %s are in %s as well; those of %s are taken, finished or not.", count(shared[other], "trial"), dir, other, other))
-	}
-	for in, err := range stored.Instances() {
-		if err != nil {
-			return err
-		}
-		if err := r.collector.AddInstance(in); err != nil {
-			return fmt.Errorf("%s: %w; report the runs one at a time", dir, err)
-		}
-	}
-	for t, err := range stored.Trials() {
-		if err != nil {
-			return err
-		}
-		if !r.owns(t.Key, dir) {
-			continue
-		}
-		if err := r.collector.AddTrial(t); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		if r.page != nil {
-			if err := r.page.add(t); err != nil {
-				return err
-			}
-		}
-	}
-	if paid.of == nil {
-		return nil
-	}
-	for c, err := range stored.Calls() {
-		if err != nil {
-			return err
-		}
-		paid.tell(r.collector, c, run.CostOf(prices, c))
-	}
-	return nil
-}
-
-// owns reports whether a trial is taken from that run.
-func (r *runReader) owns(key, dir string) bool { return r.runOf[key] == dir }

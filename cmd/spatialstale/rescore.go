@@ -7,21 +7,26 @@ import (
 	"github.com/spatialstale/spatialstale/study"
 )
 
-// rescore reads the stored replies of a run's own trials again. Prompts that are
-// not those of the run are refused, because a reply is found by what was asked.
-func rescore(e *env, stored *run.Stored, promptsDir string, own func(key string) bool, into *analysis.Rescoring) error {
+// rescoreRun reads the stored replies of a run's own trials again. Prompts that
+// are not those of the run are refused, because a reply is found by what was
+// asked.
+func rescoreRun(e *env, dir, promptsDir string, frame *analysis.Frame, into *analysis.Rescoring) error {
+	stored, err := run.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
 	var prompts study.Prompts
 	if promptsDir != "" {
-		var err error
 		if prompts, err = study.ReadPrompts(promptsDir); err != nil {
 			return err
 		}
 	}
 	return stored.Rescore(e.ctx, prompts, func(r run.Rescored) error {
-		if !own(r.Stored.Key) {
+		switch {
+		case !frame.Owns(dir, &r.Stored.Spec):
 			return nil
-		}
-		if r.Stored.Task == record.Detect {
+		case r.Stored.Task == record.Detect:
 			return into.AddDetection(r.Stored, r.Now, run.Strict(r.Now))
 		}
 		return into.AddEpisode(&r.Stored.Spec, r.Steps, r.Otherwise)

@@ -14,33 +14,67 @@ import (
 	"github.com/spatialstale/spatialstale/run"
 )
 
-// results prints the tables of a run to whoever still reads them. After a
-// session it also writes the run's page, and says where everything else is.
-func (f *executionFlags) results(e *env, dir string, after bool) error {
+// readFrame reads runs into a frame, counted by the prices of a file, or for ""
+// by those that each run was made with and the list that ships.
+func readFrame(dirs []string, prices string) (*analysis.Frame, error) {
+	list, err := readPrices(prices)
+	if err != nil {
+		return nil, err
+	}
+	f := &analysis.Frame{}
+	for _, dir := range dirs {
+		if err := readRun(f, dir, list, prices != ""); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.End()
+}
+
+func readRun(f *analysis.Frame, dir string, list *price.List, given bool) error {
 	stored, err := run.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer stored.Close()
-	read := newRunReader()
-	if err := read.price(f.Prices); err != nil {
-		return err
+	models := stored.Manifest().Models
+	if !given {
+		if list, err = run.PricesOf(list, models); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
 	}
-	if err := read.run(stored.Run, dir); err != nil {
+	for _, m := range models {
+		if !run.IsControl(m.Name) {
+			f.PricedBy(list.Dated(m.Name))
+		}
+	}
+	return f.Read(dir, stored, func(c *record.Call) (*int64, bool) {
+		cost := run.CostOf(list, c)
+		if cost == nil {
+			return nil, false
+		}
+		return new(int64(cost.USD)), cost.AtLeast || cost.AtMost
+	})
+}
+
+// results prints the tables of a run to whoever still reads them. After a
+// session it also writes the run's page, and says where everything else is.
+func (f *executionFlags) results(e *env, dir string, after bool) error {
+	frame, err := readFrame([]string{dir}, f.Prices)
+	if err != nil {
 		return err
 	}
 	format := f.Format
 	if f.JSON {
 		format = "json"
 	}
-	if err := printTables(e.stdout, endTables(read.collector), format); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := printTables(e.stdout, endTables(frame), format); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	if !after {
 		return nil
 	}
 	f.say(e, "\nRun folder: %s\n%sAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n",
-		dir, leavePage(stored, read.collector), dir, dir)
+		dir, leavePage(dir, frame), dir, dir)
 	return nil
 }
 
@@ -50,28 +84,29 @@ const pagedTrials = 50_000
 
 // leavePage writes the page of a run into its folder and returns a line that
 // says where it is. A run is no worse for a page that cannot be written.
-func leavePage(stored *run.Stored, c *analysis.Collector) string {
-	later := "spatialstale report " + stored.Dir + " --format html"
-	if stored.Manifest().Trials > pagedTrials {
+func leavePage(dir string, f *analysis.Frame) string {
+	later := "spatialstale report " + dir + " --format html"
+	if f.Planned() > pagedTrials {
 		return "Its page, with figures and replays: " + later + "\n"
 	}
-	path, err := runPage(stored.Dir, c)
+	path, err := runPage(dir, f)
 	if err != nil {
 		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s\n", err, later)
 	}
 	return "Its page, with figures and replays: " + path + "\n"
 }
 
-// endTables are the tables at the end of a run: the short set, and those of what
-// the study varies.
-func endTables(c *analysis.Collector) []analysis.Table {
-	tables := c.Tables()
-	for _, t := range []analysis.Table{c.Batch(), c.Score(), c.Framing(), c.Sizes(), c.Models(), c.Costs()} {
-		if len(t.Rows) > 0 {
-			tables = append(tables, t)
+// endTables are the tables at the end of a run that have rows.
+func endTables(f *analysis.Frame) []analysis.Table {
+	short := map[string]bool{"regimes": true, "detection": true, "navigation-text": true, "navigation-vision": true, "lengths": true, "headline": true,
+		"batch": true, "score": true, "framing": true, "sizes": true, "models": true, "costs": true}
+	var out []analysis.Table
+	for _, t := range f.Tables() {
+		if short[t.ID] && len(t.Rows) > 0 {
+			out = append(out, t)
 		}
 	}
-	return tables
+	return out
 }
 
 func printTables(w io.Writer, tables []analysis.Table, format string) error {
@@ -92,46 +127,4 @@ func readPrices(file string) (*price.List, error) {
 		return price.Shipped(), nil
 	}
 	return price.Read(file)
-}
-
-// pricesOf returns the prices for a run: a file's, or those that it was made
-// with and the list's for what it does not know.
-func pricesOf(list *price.List, file string, models []record.ModelInfo) (*price.List, error) {
-	if file != "" {
-		return list, nil
-	}
-	return run.PricesOf(list, models)
-}
-
-// paidTrials finds the settings of the trials whose calls are paid for, a spec
-// for each setting.
-type paidTrials struct {
-	of     map[string]*record.Spec // by trial
-	shared map[record.Spec]*record.Spec
-}
-
-// add makes a trial known.
-func (p *paidTrials) add(spec record.Spec) {
-	if p.of == nil {
-		p.of, p.shared = map[string]*record.Spec{}, map[record.Spec]*record.Spec{}
-	}
-	key := spec.Key
-	spec.Key, spec.Seed, spec.Episode = "", 0, 0
-	if p.shared[spec] == nil {
-		p.shared[spec] = &spec
-	}
-	p.of[key] = p.shared[spec]
-}
-
-// tell hands a call to the tables; nothing for one that nobody pays for.
-func (p *paidTrials) tell(to *analysis.Collector, c *record.Call, cost *price.Cost) {
-	spec := p.of[c.Trial]
-	if spec == nil {
-		return
-	}
-	call := analysis.PaidCall{Input: c.InputTokens, Cached: c.CachedTokens, Output: c.OutputTokens, Reasoning: c.ReasoningTokens, Latency: c.Latency}
-	if cost != nil {
-		call.Cost, call.Inexact = new(int64(cost.USD)), cost.AtLeast || cost.AtMost
-	}
-	to.AddCall(spec, &call)
 }

@@ -102,12 +102,12 @@ func TestResultsPageNamesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range new(analysis.Collector).All() {
+	for _, table := range new(analysis.Frame).Tables() {
 		if !regexp.MustCompile("(?m)^\\|.*`" + regexp.QuoteMeta(table.ID) + "`.*\\|$").Match(page) {
 			t.Errorf("docs/results.md has no line for the table %s", table.ID)
 		}
 	}
-	for _, f := range new(analysis.Collector).Figures() {
+	for _, f := range new(analysis.Frame).Figures() {
 		if !regexp.MustCompile("(?m)^\\|.*`" + regexp.QuoteMeta(f.ID) + "`.*\\|$").Match(page) {
 			t.Errorf("docs/results.md has no line for the figure %s", f.ID)
 		}
