@@ -13,7 +13,7 @@ import (
 const (
 	Answered  = "answered"  // every entry has a verdict
 	Partial   = "partial"   // some have
-	Truncated = "truncated" // it ended at the output cap; what was complete counts
+	Truncated = "truncated" // it was cut off; what was complete counts (record.Window.AnsweredThenCut: all of it)
 	Refusal   = "refusal"   // the provider says that the model declined; or no verdict, and the words of one who declines (llm.Refuses)
 	Filtered  = "filtered"  // stopped by the provider's content filter
 	Empty     = "empty"     // no text
@@ -105,7 +105,7 @@ func outcome(reply *llm.Reply, repairs []string, answered, asked int) string {
 		return Answered
 	case reply.Finish == llm.FinishRefusal:
 		return Refusal
-	case slices.Contains(repairs, llm.RepairTruncated):
+	case slices.Contains(repairs, llm.RepairTruncated), reply.Finish == llm.FinishRepeats:
 		return Truncated // cut off, though the provider does not say so
 	case answered > 0:
 		return Partial

@@ -181,6 +181,9 @@ func TestParseFinish(t *testing.T) {
 		{llm.FinishRefusal, "I", U, audit.Refusal},
 		{llm.FinishRefusal, text, S, audit.Answered},
 		{"tool_calls", text, S, audit.Answered},
+		{llm.FinishDone, text[:len(text)-1], S, audit.Answered},
+		{llm.FinishRepeats, text[:len(text)-1], S, audit.Answered},
+		{llm.FinishRepeats, "The agent is in the hole.", U, audit.Truncated},
 		{"", text, S, audit.Answered},
 	} {
 		verdicts, parsed := audit.Parse([]string{"a"}, &llm.Reply{Text: tc.text, Finish: tc.finish})

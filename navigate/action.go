@@ -28,7 +28,7 @@ const (
 // plan is no action, and neither are numbers and compass points, which the
 // prompt never offers.
 func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
-	cut := reply.Finish == llm.FinishLength
+	cut := reply.Finish == llm.FinishLength || reply.Finish == llm.FinishRepeats
 	switch reply.Finish {
 	case llm.FinishContentFilter:
 		return 0, ReadFiltered
@@ -50,6 +50,8 @@ func ParseAction(reply *llm.Reply) (a lake.Action, reading string) {
 		return a, reading
 	}
 	switch {
+	case reply.Finish == llm.FinishRepeats && alone.MatchString(text):
+		return actionFromWords(text)
 	case cut:
 		return 0, ReadTruncated // a cut train of thought names no choice
 	case strings.HasPrefix(text, "{"):

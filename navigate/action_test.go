@@ -180,6 +180,8 @@ func TestMoreReplies(t *testing.T) {
 		{"RIGHT, RIGHT, right.", "stop", "RIGHT"},
 		{"RIGHT\nRIGHT\nRIGHT", "stop", "RIGHT"},
 		{"RIGHT RIGHT DOWN", "stop", "none"},
+		{"RIGHT RIGHT RIGHT RIGHT", "repeats", "RIGHT"},
+		{"I go RIGHT. I go RIGHT. I", "repeats", "none"},
 		{`{"action":"RIGHT RIGHT"}`, "stop", "RIGHT"},
 		// What going somewhere is like is no choice to go there.
 		{"Going RIGHT is suicidal.", "stop", "none"},
