@@ -166,6 +166,10 @@ const (
 	verdictTokens = 200
 )
 
+// AnswerTokens returns how many output tokens an ample answer on so many entries
+// has, without thinking.
+func AnswerTokens(entries int) int { return answerTokens + verdictTokens*entries }
+
 // ask makes one call.
 func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result) ([]Verdict, error) {
 	fill := map[string][]llm.Part{
@@ -183,9 +187,9 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 		Purpose: "audit",
 		Parts:   a.prompt.Parts(fill),
 		Shared:  []int{a.prompt.Until(fill, "observation", "entries"), a.prompt.Until(fill, "entries")},
-		Schema:  a.schema(),
+		Schema:  a.schema().of(asked),
 		Params:  a.options.Params,
-		Answer:  answerTokens + verdictTokens*len(entries),
+		Answer:  AnswerTokens(len(entries)),
 		Done:    a.form().done(asked),
 	})
 	if err != nil {
@@ -197,7 +201,7 @@ func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result)
 	return verdicts, nil
 }
 
-func (a *Auditor) schema() *llm.Schema {
+func (a *Auditor) schema() judgmentSchema {
 	if a.options.Score {
 		return scoreSchema
 	}

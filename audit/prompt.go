@@ -3,6 +3,8 @@ package audit
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
@@ -27,27 +29,49 @@ var ScorePrompt string
 // The shapes that a reply should follow: every property required and no other
 // allowed, as providers' strict modes ask for.
 var (
-	verdictSchema = judgmentSchema("audit", `"is_stale": {"type": "boolean"}, "confidence": {"type": "number"}`, `"is_stale", "confidence"`)
-	scoreSchema   = judgmentSchema("audit_score", `"score": {"type": "number"}`, `"score"`)
+	verdictSchema = judgmentSchema{"audit", `"is_stale": {"type": "boolean"}, "confidence": {"type": "number"}`, `"is_stale", "confidence"`}
+	scoreSchema   = judgmentSchema{"audit_score", `"score": {"type": "number"}`, `"score"`}
 )
 
-func judgmentSchema(name, properties, required string) *llm.Schema {
-	return &llm.Schema{Name: name, JSON: json.RawMessage(`{
+// A judgmentSchema is the schema of a list of judgments by the name and the
+// properties that are its own.
+type judgmentSchema struct{ name, properties, required string }
+
+// maxBounded is how many entries a schema is bounded by: providers limit the
+// values that a schema may list.
+const maxBounded = 250
+
+// of returns the schema for judgments on some entries. It is bounded by them: a
+// small model that is free to go on numbers on past its entries.
+func (s judgmentSchema) of(asked []string) *llm.Schema {
+	if len(asked) > maxBounded {
+		return &llm.Schema{Name: s.name, JSON: s.text("", "")}
+	}
+	ids, err := json.Marshal(slices.Compact(slices.Sorted(slices.Values(asked))))
+	if err != nil {
+		panic("audit: " + err.Error()) // strings can always be written
+	}
+	bounds := fmt.Sprintf(`"minItems": %d, "maxItems": %[1]d, `, len(asked))
+	return &llm.Schema{Name: s.name, JSON: s.text("", ""), Bounded: s.text(bounds, `, "enum": `+string(ids))}
+}
+
+func (s judgmentSchema) text(bounds, ids string) json.RawMessage {
+	return json.RawMessage(`{
   "type": "object",
   "properties": {
     "judgments": {
       "type": "array",
-      "items": {
+      ` + bounds + `"items": {
         "type": "object",
-        "properties": {"memory_id": {"type": "string"}, ` + properties + `, "reasoning": {"type": "string"}},
-        "required": ["memory_id", ` + required + `, "reasoning"],
+        "properties": {"memory_id": {"type": "string"` + ids + `}, ` + s.properties + `, "reasoning": {"type": "string"}},
+        "required": ["memory_id", ` + s.required + `, "reasoning"],
         "additionalProperties": false
       }
     }
   },
   "required": ["judgments"],
   "additionalProperties": false
-}`)}
+}`)
 }
 
 // Lines is the default way to write entries: "[id] text", one a line, and

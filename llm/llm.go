@@ -76,6 +76,14 @@ type Schema struct {
 	Bounded json.RawMessage
 }
 
+// Sent returns the schema as it is sent first: with its bounds, if it has any.
+func (s *Schema) Sent() json.RawMessage {
+	if len(s.Bounded) > 0 {
+		return s.Bounded
+	}
+	return s.JSON
+}
+
 // PromptSum identifies the exact content of the prompt: SHA-256 over the sums
 // of its parts in order.
 func (r *Request) PromptSum() [32]byte {

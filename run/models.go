@@ -225,7 +225,7 @@ func (o *Options) openModel(name string, before record.ModelInfo, priced json.Ra
 	}
 	settings := provider.Settings{
 		Detail: asked.Detail, NoSchema: asked.NoSchema, ExtraBody: asked.ExtraBody, Header: asked.Header,
-		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines,
+		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines, Stream: o.Stream,
 	}
 	m, err := Providers().Open(name, provider.Env{Getenv: o.Getenv, Settings: settings})
 	switch {

@@ -66,7 +66,10 @@ type Pace struct {
 	MaxRetries *int `json:"max_retries,omitempty"`
 	// MaxErrors gives a model up after so many failed trials in a row, 0 never;
 	// nil for 20.
-	MaxErrors *int               `json:"max_errors,omitempty"`
+	MaxErrors *int `json:"max_errors,omitempty"`
+	// Stream takes answers as they come, where the protocol can: a call lives
+	// while tokens come, and ends once it has all that was asked.
+	Stream    bool               `json:"stream,omitempty"`
 	Deadlines provider.Deadlines `json:"deadlines,omitzero"`
 }
 
@@ -118,6 +121,7 @@ func (o *Options) with(text json.RawMessage) error {
 	o.Concurrency = cmp.Or(o.Concurrency, was.Concurrency)
 	o.MaxRetries = cmp.Or(o.MaxRetries, was.MaxRetries)
 	o.MaxErrors = cmp.Or(o.MaxErrors, was.MaxErrors)
+	o.Stream = o.Stream || was.Stream
 	o.Deadlines.Connect = cmp.Or(o.Deadlines.Connect, was.Deadlines.Connect)
 	o.Deadlines.Idle = cmp.Or(o.Deadlines.Idle, was.Deadlines.Idle)
 	o.Deadlines.Attempt = cmp.Or(o.Deadlines.Attempt, was.Deadlines.Attempt)

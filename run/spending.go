@@ -47,11 +47,11 @@ func recordedPrice(prices *price.List, model string) (json.RawMessage, error) {
 
 // CapOptions say how much a model may write where the study does not.
 func CapOptions(prices *price.List, model string) llm.CapOptions {
-	o := llm.CapOptions{Thinking: llm.DefaultThinking}
+	var o llm.CapOptions
 	if p, ok := prices.Of(model); ok {
 		o.Most = p.MaxOutput
-		if p.Thinks != nil && !*p.Thinks {
-			o.Thinking = 0
+		if p.Thinks != nil && *p.Thinks { // others that do are found out, see llm.Capped
+			o.Thinking = llm.DefaultThinking
 		}
 	}
 	return o

@@ -237,7 +237,7 @@ func (p *preview) add(m *measure, requests []*llm.Request, often Bounds) {
 		m.text.add(Bounds{often.Least * text.Low, often.Likely * text.Middle(), often.Most * text.High}, 1)
 		m.pictures.add(often, pictures)
 		if req.Schema != nil {
-			m.schema += often.Most * p.schema(req.Schema.JSON)
+			m.schema += often.Most * p.schema(req.Schema.Sent())
 		}
 		m.answers += often.Most * req.Answer
 		if shared > 0 {

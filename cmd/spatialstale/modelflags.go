@@ -30,8 +30,9 @@ type executionFlags struct {
 type connectionFlags struct {
 	EnvFile        string        `placeholder:"FILE" help:"Take keys and addresses from this file of NAME=VALUE lines; the environment goes before it."`
 	ConnectTimeout time.Duration `placeholder:"30s" help:"Longest wait for a connection."`
-	IdleTimeout    time.Duration `placeholder:"1m" help:"Longest silence in the middle of an answer."`
-	Timeout        time.Duration `placeholder:"10m" help:"Longest time that one attempt of a call may take."`
+	IdleTimeout    time.Duration `placeholder:"1m" help:"Longest silence in the middle of an answer, or between two tokens of a stream."`
+	Timeout        time.Duration `placeholder:"10m" help:"Longest time that one attempt of a call may take; of a stream, until its first token."`
+	Stream         bool          `help:"Take answers as they come, from servers of Chat Completions: a slow call lives while tokens come, and one that says more than was asked ends early."`
 }
 
 // requestFlags change what a server is sent, and with it what it may answer.
@@ -94,7 +95,7 @@ func (f *connectionFlags) fill(o *run.Options) (err error) {
 			return usageError{fmt.Errorf("--%s %v: it must not be negative", name, d)}
 		}
 	}
-	o.Getenv = os.Getenv
+	o.Getenv, o.Stream = os.Getenv, f.Stream
 	if f.EnvFile != "" {
 		o.Getenv, err = run.EnvFile(f.EnvFile)
 	}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/spatialstale/spatialstale/audit"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
@@ -21,7 +25,7 @@ type pong struct {
 	Error       string               `json:"error,omitempty"`
 	Endpoints   []string             `json:"endpoints,omitempty"`
 	ServerModel string               `json:"server_model,omitempty"`
-	Picture     string               `json:"picture,omitempty"` // "taken", or why not
+	Picture     string               `json:"picture,omitempty"` // "seen", "taken, not seen: …", "not taken: …", or "taken" where it was not asked after
 	Schema      string               `json:"schema,omitempty"`  // "followed", "not asked for", "refused", "not followed"
 	Answer      string               `json:"answer,omitempty"`  // its first words
 	Finish      string               `json:"finish,omitempty"`
@@ -29,6 +33,10 @@ type pong struct {
 	Input       *int                 `json:"input_tokens,omitempty"`
 	Output      *int                 `json:"output_tokens,omitempty"`
 	Changes     []record.ParamChange `json:"changes,omitempty"`
+	// TokensPerSecond is how fast it wrote, by the server's clock where it tells,
+	// else by ours, reading the prompt among it.
+	TokensPerSecond *float64 `json:"tokens_per_second,omitempty"`
+	TooSlow         string   `json:"too_slow,omitempty"` // what does not fit, and what helps
 }
 
 // pingTrial is the smallest step that a study can ask: the first of an episode
@@ -59,8 +67,9 @@ func pingTrial(model, modality string) (*llm.Request, error) {
 // thinks, and a bound for one that does not stop.
 const pingTokens = 4096
 
-// ping asks a model one step, with a picture; a model that takes none is asked
-// once more, in text. There are no other attempts.
+// ping asks a model one step, with a picture, and what only a picture answers;
+// a model that takes none is asked once more, in text. There are no other
+// attempts.
 func ping(e *env, o run.Options, noSchema bool, name string) pong {
 	p := pong{Model: name}
 	m, info, err := run.OpenModel(name, o)
@@ -104,7 +113,54 @@ func ping(e *env, o run.Options, noSchema bool, name string) pong {
 	p.Input, p.Output = reply.Usage.InputTokens, reply.Usage.OutputTokens
 	p.Answer = firstWords(reply.Text)
 	p.Schema = schemaWord(reply, noSchema, p.Changes)
+	if p.Picture == "taken" && !run.IsControl(name) {
+		p.Picture = sightWord(llm.CheckSight(e.ctx, llm.Capped(m, llm.CapOptions{Thinking: pingTokens})))
+	}
+	p.measure(reply, run.CapOptions(price.Shipped(), name), &o)
 	return p
+}
+
+// sightWord says what became of the picture.
+func sightWord(err error) string {
+	switch {
+	case err == nil:
+		return "seen"
+	case errors.Is(err, llm.ErrBlind):
+		return "taken, not seen: " + err.Error()
+	}
+	return "taken; whether it is seen could not be asked: " + bareError(err)
+}
+
+// pingBatch is how many entries a batch of an audit has, unless a study says
+// otherwise.
+const pingBatch = 10
+
+// measure says how fast the model wrote, and whether an audit's answer that is
+// as long as its cap would come in time.
+func (p *pong) measure(reply *llm.Reply, caps llm.CapOptions, o *run.Options) {
+	written, took := reply.Usage.OutputTokens, *p.Seconds
+	if t := reply.Timings; t != nil && t.OutputTokens > 0 && t.Output > 0 {
+		written, took = &t.OutputTokens, t.Output.Seconds()
+	}
+	if written == nil || *written == 0 || took <= 0 {
+		return
+	}
+	speed := float64(*written) / took
+	p.TokensPerSecond = &speed
+	limit := o.Deadlines.Attempt
+	if limit == 0 {
+		limit = 10 * time.Minute
+		if strings.HasPrefix(p.Model, "ollama/") {
+			limit = ollama.Attempt
+		}
+	}
+	most := audit.AnswerTokens(pingBatch) + caps.Thinking
+	needs := time.Duration(float64(most) / speed * float64(time.Second))
+	if o.Stream || needs <= limit {
+		return
+	}
+	p.TooSlow = fmt.Sprintf("an answer to a batch of %d entries may have %d tokens and take %v, longer than the limit of %v for a call; --stream takes it as it comes (Chat Completions), --timeout allows longer, --max-tokens asks for less",
+		pingBatch, most, needs.Round(time.Second), limit)
 }
 
 // mayBePicture reports whether a failure may be about the picture: not that of
@@ -197,6 +253,10 @@ func (p *pong) write(say func(format string, args ...any)) {
 		return fmt.Sprint(*n)
 	}
 	line("tokens", tokens(p.Input)+" in, "+tokens(p.Output)+" out")
+	if p.TokensPerSecond != nil {
+		line("speed", fmt.Sprintf("%.3g tokens a second", *p.TokensPerSecond))
+	}
+	line("too slow", p.TooSlow)
 	line("picture", p.Picture)
 	line("schema", p.Schema)
 	line("calls it", p.ServerModel)

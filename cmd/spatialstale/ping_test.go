@@ -46,10 +46,10 @@ func TestPing(t *testing.T) {
 	defer s.Close()
 	code, stdout, stderr := pingAt(t, s.URL, "--json", "--model", "openai-api/p/ref/reader")
 	p := pongOf(t, stdout)
-	if code != exitDone || !p.OK || p.Picture != "taken" || p.Schema != "followed" || p.ServerModel != "ref/reader" || p.Answer == "" || p.Input == nil || p.Output == nil || len(p.Changes) != 0 {
+	if code != exitDone || !p.OK || p.Picture != "seen" || p.Schema != "followed" || p.ServerModel != "ref/reader" || p.Answer == "" || p.Input == nil || p.Output == nil || len(p.Changes) != 0 {
 		t.Errorf("exit %d: %+v, %s", code, p, stderr)
 	}
-	if n := len(s.Entries()); n != 1 {
+	if n := len(s.Entries()); n != 2 { // a step, and what only a picture answers
 		t.Errorf("%d requests", n)
 	}
 
@@ -59,9 +59,49 @@ func TestPing(t *testing.T) {
 	}
 	defer refusing.Close()
 	code, stdout, _ = pingAt(t, refusing.URL, "--model", "openai-api/p/ref/reader")
-	for _, want := range []string{"schema    refused", "changed   response_format was left out", "picture   taken", `answer    {"action":`} {
+	for _, want := range []string{"schema    refused", "changed   response_format was left out", "picture   seen", `answer    {"action":`} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d: %s lacks %q", code, stdout, want)
+		}
+	}
+}
+
+// Would fail if a proxy that drops pictures without a word passed for a model
+// that sees.
+func TestPingOfABlindModel(t *testing.T) {
+	s, err := llmtest.Listen("127.0.0.1:0", llmtest.Options{Blind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	code, stdout, _ := pingAt(t, s.URL, "--json", "--model", "openai-api/p/ref/reader")
+	if p := pongOf(t, stdout); code != exitDone || !p.OK || !strings.HasPrefix(p.Picture, "taken, not seen: the model does not see pictures") {
+		t.Errorf("exit %d: %+v", code, p)
+	}
+}
+
+// Would fail if a server's speed were not measured by its own clock, or nothing
+// said that a limit does not fit it; or if streaming, which has no such limit,
+// were advised against.
+func TestPingOfASlowModel(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"{\"action\":\"DOWN\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":90,"completion_tokens":10},
+			"timings":{"prompt_n":90,"prompt_ms":9000,"predicted_n":10,"predicted_ms":20000}}`)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "may have 3024 tokens and take 1h40m48s, longer than the limit of 10m0s for a call; --stream"},
+		{[]string{"--timeout", "2h"}, ""},
+		{[]string{"--stream"}, ""},
+	} {
+		code, stdout, stderr := pingAt(t, server.URL, append(c.args, "--json", "--model", "openai-api/p/m")...)
+		p := pongOf(t, stdout)
+		if code != exitDone || p.TokensPerSecond == nil || *p.TokensPerSecond != 0.5 || !strings.Contains(p.TooSlow, c.want) || (p.TooSlow == "") != (c.want == "") {
+			t.Errorf("%v: exit %d: %+v %s", c.args, code, p, stderr)
 		}
 	}
 }

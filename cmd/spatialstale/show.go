@@ -288,7 +288,7 @@ func (c *showCmd) showPrompts(w io.Writer, regime instance.Regime) error {
 				return err
 			}
 		}
-		fmt.Fprintf(w, "--- reply schema %s: %s\n\n", req.Schema.Name, req.Schema.JSON)
+		fmt.Fprintf(w, "--- reply schema %s: %s\n\n", req.Schema.Name, req.Schema.Sent())
 	}
 	return nil
 }

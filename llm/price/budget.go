@@ -330,7 +330,7 @@ func (p *Price) MaxCost(req *llm.Request, terms Terms) (USD, error) {
 		return 0, fmt.Errorf("%s may have %d tokens, and the list of prices has one for up to %d", req.Slot, likely, p.UpTo)
 	}
 	if req.Schema != nil {
-		input += tokensSchemaBytes * len(req.Schema.JSON)
+		input += tokensSchemaBytes * len(req.Schema.Sent())
 	}
 	r := p.rates()
 	once := max(r.input, r.cached, r.written).of(input).plus(r.output.of(*req.Params.MaxTokens))

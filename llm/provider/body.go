@@ -60,10 +60,10 @@ const ParamBounds = "bounds of the schema"
 // Schema returns a schema as it is to be sent, with its bounds unless the server
 // refuses them.
 func (b *Body) Schema(s *llm.Schema) json.RawMessage {
-	if len(s.Bounded) == 0 || b.learned.Refused(ParamBounds) {
+	if b.learned.Refused(ParamBounds) {
 		return s.JSON
 	}
-	return s.Bounded
+	return s.Sent()
 }
 
 // sent names the parameters of the body that the server may refuse and that
