@@ -44,46 +44,33 @@ type field struct {
 	clash bool // there are two that differ
 }
 
-// keys are the names of each role's key: the one asked for, and what is left of
-// others without case and punctuation, in the order of preference.
-var keys = [roles][]string{
-	memoryID:   {"memory_id", "memoryid", "id", "memid", "entryid"},
-	isStale:    {"is_stale", "isstale", "stale", "verdict", "status"},
-	score:      {"score", "score", "stalescore", "stalenessscore", "staleness", "probability"},
-	confidence: {"confidence", "confidence"},
-	reasoning:  {"reasoning", "reasoning", "reason", "explanation", "rationale"},
-}
-
 // A keyRole is what a key stands for.
 type keyRole struct {
 	role
 	rank int
 }
 
-var (
-	askedKeys = map[string]keyRole{}
-	otherKeys = map[string]keyRole{}
-)
-
-func init() {
-	for r, names := range keys {
-		askedKeys[names[0]] = keyRole{role(r), 0}
-		for i, name := range names[1:] {
-			otherKeys[name] = keyRole{role(r), i + 1}
-		}
-	}
+// keys are those asked for, and what is left of others without case and
+// punctuation.
+var keys = map[string]keyRole{
+	"memory_id": {memoryID, 0}, "memoryid": {memoryID, 1}, "id": {memoryID, 2}, "memid": {memoryID, 3}, "entryid": {memoryID, 4},
+	"is_stale": {isStale, 0}, "isstale": {isStale, 1}, "stale": {isStale, 2}, "verdict": {isStale, 3}, "status": {isStale, 4},
+	"score": {score, 0}, "stalescore": {score, 2}, "stalenessscore": {score, 3}, "staleness": {score, 4}, "probability": {score, 5},
+	"confidence": {confidence, 0},
+	"reasoning":  {reasoning, 0}, "reason": {reasoning, 2}, "explanation": {reasoning, 3}, "rationale": {reasoning, 4},
 }
 
 func roleOf(key string) (k keyRole, ok bool) {
-	if k, ok = askedKeys[key]; ok {
+	if k, ok = keys[key]; ok {
 		return k, true
 	}
-	k, ok = otherKeys[strings.Map(func(r rune) rune {
+	k, ok = keys[strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, key)]
+	k.rank = max(k.rank, 1)
 	return k, ok
 }
 
@@ -108,22 +95,18 @@ func fieldsOf(o llm.Object) (fields [roles]field) {
 // with an id and a verdict; lists and objects around judgments are looked into,
 // but for what stands aside of the answer. An object that has asked names for
 // keys is a judgment for each of its keys.
-func (f form) judgments(v any, asked *names) []judgment {
-	return f.collect(nil, v, asked)
-}
-
-func (f form) collect(js []judgment, v any, asked *names) []judgment {
+func (f form) judgments(v any, asked *names) (js []judgment) {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			js = f.collect(js, v[i], asked)
+			js = append(js, f.judgments(v[i], asked)...)
 		}
 	case llm.Object:
 		if list, ok := v.Get("judgments"); ok && holds(list) {
-			return f.collect(js, list, asked)
+			return f.judgments(list, asked)
 		}
 		if j, ok := f.single(v); ok {
-			return append(js, j)
+			return []judgment{j}
 		}
 		byID := false
 		for i := range v {
@@ -134,7 +117,7 @@ func (f form) collect(js []judgment, v any, asked *names) []judgment {
 			if j, ok := f.underKey(v[i], asked); ok && byID {
 				js = append(js, j)
 			} else if holds(v[i].Value) && !llm.Aside(v[i].Key) {
-				js = f.collect(js, v[i].Value, asked)
+				js = append(js, f.judgments(v[i].Value, asked)...)
 			}
 		}
 	}
@@ -241,20 +224,6 @@ func (a *answer) add(b answer) {
 	}
 }
 
-// statuses are the words and digits for a verdict.
-var statuses = func() map[string]string {
-	m := map[string]string{}
-	for status, words := range map[string]string{
-		record.Stale: "true,yes,stale,outdated,invalid,not valid,no longer valid,contradicted,1",
-		record.Valid: "false,no,valid,not stale,still valid,current,fresh,up to date,up-to-date,consistent,ok,0",
-	} {
-		for _, w := range strings.Split(words, ",") {
-			m[w] = status
-		}
-	}
-	return m
-}()
-
 // readStatus reads the value of is_stale. Digits must be written as such: 1.0
 // or 1e0 may be what a repair made of half a number.
 func readStatus(v any) (status string, repaired bool) {
@@ -270,8 +239,11 @@ func readStatus(v any) (status string, repaired bool) {
 	case json.Number:
 		word = string(v)
 	}
-	if status, ok := statuses[word]; ok {
-		return status, true
+	switch word {
+	case "true", "yes", "stale", "outdated", "invalid", "not valid", "no longer valid", "contradicted", "1":
+		return record.Stale, true
+	case "false", "no", "valid", "not stale", "still valid", "current", "fresh", "up to date", "up-to-date", "consistent", "ok", "0":
+		return record.Valid, true
 	}
 	return record.Unanswered, false
 }

@@ -90,14 +90,16 @@ func trim(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
 }
 
-// workFor is how much work (parser.work) a text is worth: a few readings of
-// everything. Past that the text is playing games.
-func workFor(text string) int { return 12*len(text) + 1<<16 }
+// workFor is how many bytes of a text may be read, counted as often as they are:
+// a few readings of everything. Past that the text is playing games.
+func workFor(text string) int { return 8*len(text) + 1<<16 }
 
 // An extraction is one call of Extract.
 type extraction struct {
 	fits func(any) bool
 	work int // bytes that may still be read
+
+	unescaped bool // the backslashes of a string were taken out of the text
 }
 
 // A candidate is a bracketed value in a text.
@@ -112,53 +114,52 @@ type candidate struct {
 // find returns the last fit in a text without thinking.
 func (x *extraction) find(text string) (any, []string, bool) {
 	text = trim(text)
-	runs := x.runs(text)
-	for _, run := range slices.Backward(runs) {
+	x.unescaped = escapedJSON.MatchString(text)
+	if x.unescaped {
+		text = unescape.Replace(strings.TrimSuffix(text, `\`))
+	}
+	for _, run := range slices.Backward(x.runs(text)) {
 		if v, repairs, ok := x.list(text, run); ok {
 			return v, repairs, true
-		}
-		// Lists and objects mixed: the last ones of one kind.
-		for end := len(run); end > 0; {
-			start := end - 1
-			for start > 0 && text[run[start-1].start] == text[run[start].start] {
-				start--
-			}
-			if end-start < len(run) {
-				if v, repairs, ok := x.list(text, run[start:end]); ok {
-					return v, repairs, true
-				}
-			}
-			end = start
 		}
 	}
 	return nil, nil, false
 }
 
-// runs returns the bracketed values of a text, in order, those together that
-// have nothing but white space, commas or an unreadable object between them.
+// escapedJSON matches a text whose JSON was written as the content of a string,
+// with a backslash before each quote.
+var (
+	escapedJSON = regexp.MustCompile(`^[^\[{"]*[\[{][\s\[{]*\\"`)
+	unescape    = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\/`, "/")
+)
+
+// runs returns the bracketed values of a text, in order, those of a kind together
+// that have nothing but white space, commas or an unreadable object between them.
 // Brackets that begin no value are prose, and only what stands inside counts.
-func (x *extraction) runs(text string) [][]candidate {
-	var runs [][]candidate
-	end := -1
+func (x *extraction) runs(text string) (runs [][]candidate) {
 	for i := 0; i < len(text); {
-		var c candidate
 		bracket, n := narrow(text, i)
-		ok := bracket == '{' || bracket == '['
-		if ok {
-			c, ok = x.read(text, i)
-		}
-		switch {
-		case x.work < 0:
-			return nil
-		case !ok:
+		if bracket != '{' && bracket != '[' {
 			i += n
 			continue
-		case end >= 0 && besides(text[end:i]):
-			runs[len(runs)-1] = append(runs[len(runs)-1], c)
-		default:
-			runs = append(runs, []candidate{c})
 		}
-		end, i = c.end, c.end
+		c, ok := x.read(text, i)
+		if x.work < 0 {
+			return nil
+		}
+		if !ok {
+			i += n
+			continue
+		}
+		i = c.end
+		if last := len(runs) - 1; last >= 0 {
+			before := &runs[last][len(runs[last])-1]
+			if text[before.start] == text[c.start] && besides(text[before.end:c.start]) {
+				runs[last] = append(runs[last], c)
+				continue
+			}
+		}
+		runs = append(runs, []candidate{c})
 	}
 	return runs
 }
@@ -171,40 +172,18 @@ func besides(text string) bool {
 
 var unreadable = regexp.MustCompile("^(?:\\{\\s*[\"'“‘][^{}]*\\}[\\s,，]*)*$")
 
-// read reads the value that begins at i: as strict JSON, with slips, or as the
-// content of a string with a backslash before each quote. It is not ok when the
-// bracket is prose.
+// read reads the value that begins at i, as strict JSON or with slips. It is not
+// ok when the bracket is prose.
 func (x *extraction) read(text string, i int) (c candidate, ok bool) {
-	p, v, ok := parse(text, i, true)
-	x.work -= p.work(i)
-	if ok || p.cut {
-		return candidate{i, p.end(), v, ok, p.cut, false}, true
-	}
-	p, v, ok = parse(text, i, false)
-	x.work -= p.work(i)
-	if ok {
-		return candidate{i, p.end(), v, true, p.cut, true}, true
-	}
-	if !strings.HasPrefix(text[p.at:], `\"`) || x.work < len(text)-i {
-		return candidate{}, false
-	}
-	x.work -= len(text) - i
-	p, v, ok = parse(strings.TrimSuffix(unescape.Replace(text[i:]), `\`), 0, false)
-	end := i // of what was read, with its backslashes
-	for n := 0; n < p.at && end < len(text); n++ {
-		if strings.HasPrefix(text[end:], `\`) {
-			end++
+	for _, strict := range []bool{true, false} {
+		p, v, ok := parse(text, i, strict)
+		x.work -= p.at - i
+		if ok || strict && p.cut {
+			return candidate{i, p.end(), v, ok, p.cut, !strict}, true
 		}
-		end++
 	}
-	end = min(end, len(text))
-	if p.cut {
-		end = len(text)
-	}
-	return candidate{i, end, v, true, p.cut, true}, ok
+	return candidate{}, false
 }
-
-var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\/`, "/")
 
 // list tries the values of a run as one.
 func (x *extraction) list(text string, run []candidate) (any, []string, bool) {
@@ -215,7 +194,7 @@ func (x *extraction) list(text string, run []candidate) (any, []string, bool) {
 			values = append(values, c.value)
 			repaired = repaired || c.repaired
 		}
-		cut = cut || c.cut && (c.ok || text[c.start] == text[run[0].start])
+		cut = cut || c.cut
 	}
 	var v any = values
 	switch len(values) {
@@ -233,7 +212,7 @@ func (x *extraction) list(text string, run []candidate) (any, []string, bool) {
 		{RepairEmbedded, run[0].start > 0 || run[len(run)-1].end < len(text)},
 		{RepairLines, len(values) > 1},
 		{RepairTruncated, cut},
-		{RepairJSON, repaired},
+		{RepairJSON, repaired || x.unescaped},
 	} {
 		if r.done {
 			repairs = append(repairs, r.name)

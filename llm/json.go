@@ -60,13 +60,12 @@ type parser struct {
 	at     int
 	strict bool
 	open   []byte // the brackets around at
-	values int    // how many were begun
 	cut    bool
 	quote  int // where the string begins in which the text ends; -1 if in none
 }
 
 // maxNesting is how deep brackets go in an answer.
-const maxNesting = 512
+const maxNesting = 64
 
 // parse reads the value that begins at i; p.at is its end, or how far it was
 // read. It is not ok when there is none, and when nothing of it is complete.
@@ -75,9 +74,6 @@ func parse(text string, i int, strict bool) (p *parser, v any, ok bool) {
 	v, ok = p.value()
 	return p, v, ok
 }
-
-// work is what reading from i on took: bytes, and several for each value.
-func (p *parser) work(i int) int { return p.at - i + 4*p.values }
 
 // end is where the value ends that was read.
 func (p *parser) end() int {
@@ -183,7 +179,6 @@ func folded(r rune) rune {
 }
 
 func (p *parser) value() (any, bool) {
-	p.values++
 	switch c := p.next(); {
 	case c == 0:
 		p.cut = true
