@@ -223,3 +223,41 @@ func TestFailedTrials(t *testing.T) {
 		t.Errorf("check: exit %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// TestDeletedRunStops deletes the folder of a run that pays for its answers. It
+// would fail if the run went on asking: what comes then is lost.
+func TestDeletedRunStops(t *testing.T) {
+	const inFlight = 8 * 7 // trials in progress, times the batches of an audit
+	p := newPaid(t, llmtest.Options{Delay: 20 * time.Millisecond})
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := command(t, append([]string{"run", "quick", "--seeds", "5", "--out", dir}, p.args...)...)
+	cmd.Env = append(cmd.Env, "REHEARSE_BASE_URL="+p.server.URL)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hung := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer hung.Stop()
+	for len(p.ledger()) < 100 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := os.Rename(dir, dir+"-away"); err != nil { // nobody sees half of it
+		t.Fatal(err)
+	}
+	asked := len(p.ledger())
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code == exitDone || !strings.Contains(errs.String(), "moved, deleted or replaced") {
+		t.Errorf("exit %d: %s", code, errs.String())
+	}
+	if after := len(p.ledger()) - asked; after > inFlight {
+		t.Errorf("%d calls were asked after the folder had gone; at most %d were under way", after, inFlight)
+	}
+	// What was committed before is where the folder is now.
+	if code, stderr := p.run(0, "resume", dir+"-away", "--concurrency", "8"); code != exitDone {
+		t.Errorf("resume: exit %d: %s", code, stderr)
+	}
+	if got := llmtest.Count(p.ledger()); got.Repeated > inFlight {
+		t.Errorf("%d answers were paid for twice", got.Repeated)
+	}
+}
