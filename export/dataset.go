@@ -80,13 +80,13 @@ func ReadDataset(dir string) ([]record.Instance, error) {
 	dec := json.NewDecoder(bufio.NewReader(f))
 	dec.DisallowUnknownFields()
 	for {
-		var in record.Instance
+		var in datasetInstance
 		if err := dec.Decode(&in); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: instance %d cannot be read: %w", f.Name(), len(all)+1, err)
 		}
-		all = append(all, in)
+		all = append(all, in.instance())
 	}
 }
 

@@ -20,6 +20,11 @@ type Source interface {
 	Calls() iter.Seq2[*record.Call, error]
 }
 
+// A Dated source says with which version of the run's tables it was made; a
+// source that is not is of today. What version 1, that of program version 0.1,
+// was exported as stays what it was, byte for byte.
+type Dated interface{ FirstFormat() int }
+
 // Names of the files that JSONL writes.
 const (
 	InstancesName = "instances.jsonl"
@@ -41,7 +46,11 @@ func JSONL(run Source, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := pass(run, &jsonLines{out: out}); err != nil {
+	lines := &jsonLines{out: out}
+	if dated, ok := run.(Dated); ok {
+		lines.line.lists = dated.FirstFormat() == 1
+	}
+	if err := pass(run, lines); err != nil {
 		out.abandon()
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 type line struct {
 	buf   []byte
 	comma bool // the next field or element needs one before it
+	lists bool // flips are lists, as in version 0.1
 }
 
 func (l *line) begin() {
@@ -147,7 +148,13 @@ func (l *line) texts(name string, all []string) {
 	})
 }
 
+// flips writes them as one text (see flips.go), or each as a list of its row, its
+// column and its type.
 func (l *line) flips(name string, all []record.Flip) {
+	if !l.lists {
+		l.text(name, flipsText(all))
+		return
+	}
 	list(l, name, all, func(f *record.Flip) {
 		l.open('[')
 		l.coordinates(f.Pos)

@@ -69,7 +69,7 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 		return nil, explain(partial, err)
 	}
 	made.add(partial, partial+"-wal", partial+"-shm")
-	err = fill(partial, manifest, func(in *inserter) error {
+	err = fill(partial, schemaVersion, manifest, func(in *inserter) error {
 		return errors.Join(fillPlan(in, plan), fillInstances(in, instances))
 	})
 	if err != nil {
@@ -101,22 +101,23 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 }
 
 // fill makes a new database at path and has rows put into it.
-func fill(path string, manifest []byte, rows func(*inserter) error) (err error) {
+func fill(path string, format int, manifest []byte, rows func(*inserter) error) (err error) {
 	db, err := connect(path, creating)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	return fillDatabase(db, manifest, rows)
+	return fillDatabase(db, format, manifest, rows)
 }
 
-// fillDatabase makes the tables and writes all that is known at first.
-func fillDatabase(db *database, manifest []byte, rows func(*inserter) error) error {
+// fillDatabase makes the tables and writes all that is known at first. format is
+// the version of the tables that the run was made with.
+func fillDatabase(db *database, format int, manifest []byte, rows func(*inserter) error) error {
 	setup := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;", applicationID, schemaVersion)
 	if err := db.exec(setup + schema); err != nil {
 		return err
 	}
-	if err := db.exec("INSERT INTO meta(name, value) VALUES ('manifest', ?)", string(manifest)); err != nil {
+	if err := db.exec("INSERT INTO meta(name, value) VALUES ('manifest', ?), ('first_format', ?)", string(manifest), fmt.Sprint(format)); err != nil {
 		return err
 	}
 	in, err := newInserter(db)

@@ -27,6 +27,7 @@ import (
 type Run struct {
 	db       *database
 	manifest record.Manifest
+	format   int
 	blobs    *recent[int64, record.Part]
 	getBlob  *sql.Stmt
 }
@@ -109,7 +110,7 @@ func openRun(path string) (r *Run, err error) {
 		}
 	}
 	var manifest []byte
-	err = db.queryRow("SELECT value FROM meta WHERE name = 'manifest'").Scan(&manifest)
+	err = db.queryRow("SELECT m.value, f.value FROM meta m, meta f WHERE m.name = 'manifest' AND f.name = 'first_format'").Scan(&manifest, &r.format)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, damaged(path, errors.New("it holds no manifest"))
@@ -160,6 +161,10 @@ func (r *Run) Close() error {
 // Manifest returns what the run says of itself. The copy in the database
 // counts; manifest.json is for people.
 func (r *Run) Manifest() record.Manifest { return r.manifest }
+
+// FirstFormat is the version of the tables that the run was made with: 1 for a
+// run of version 0.1, also after it was brought to today's tables.
+func (r *Run) FirstFormat() int { return r.format }
 
 // Plan returns the planned trials in order, finished or not.
 func (r *Run) Plan() iter.Seq2[record.Spec, error] {

@@ -17,7 +17,7 @@ const applicationID = 0x5353544c
 // notice a bit that the disk has changed, and a trial under another strategy
 // would be counted there.
 const schema = `
-CREATE TABLE meta ( -- 'manifest': the text of manifest.json
+CREATE TABLE meta ( -- 'manifest': the text of manifest.json; 'first_format': the version of the tables at first
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

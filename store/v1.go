@@ -32,7 +32,7 @@ func readV1(old *database) (*database, error) {
 		return nil, explain(old.path, err)
 	}
 	if err := convertV1(old, func(manifest []byte, rows func(*inserter) error) error {
-		return fillDatabase(db, manifest, rows)
+		return fillDatabase(db, 1, manifest, rows)
 	}); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
@@ -68,7 +68,7 @@ func upgrade(path string) (err error) {
 	}
 	defer os.Remove(partial)
 	err = convertV1(old, func(manifest []byte, rows func(*inserter) error) error {
-		return fill(partial, manifest, rows)
+		return fill(partial, 1, manifest, rows)
 	})
 	if err != nil {
 		return err

@@ -1,5 +1,6 @@
 """Compares a Parquet export with the JSONL export of the same run, row by row,
-as pyarrow and pandas, Polars and DuckDB read it.
+as pyarrow and pandas, Polars and DuckDB read it, and has them read the JSON
+lines, too.
 
     python compare_parquet.py JSONL_DIR PARQUET_DIR
 """
@@ -7,11 +8,13 @@ as pyarrow and pandas, Polars and DuckDB read it.
 import json
 import math
 import pathlib
+import re
 import sys
 
 import duckdb
 import pandas
 import polars
+import pyarrow.json
 import pyarrow.parquet
 
 TABLES = ["instances", "trials", "judgments", "steps", "calls"]
@@ -25,9 +28,9 @@ def as_typed(value, name=""):
         return {k: as_typed(v, k) for k, v in value.items()}
     if name in POSITIONS:
         return {"row": value[0], "col": value[1]}
+    if name in FLIPS:
+        return [{"row": int(r), "col": int(c), "to": to} for r, c, to in re.findall(r"\((\d+),(\d+)\)=(.)", value)]
     if isinstance(value, list):
-        if name in FLIPS:
-            return [{"row": r, "col": c, "to": to} for r, c, to in value]
         return [as_typed(v) for v in value]
     return value
 
@@ -82,6 +85,14 @@ READERS = {
     "duckdb": with_duckdb,
 }
 
+# What the documentation says of the JSON lines.
+JSON_READERS = {
+    "pyarrow": lambda path: pyarrow.json.read_json(path).to_pylist(),
+    "pandas": lambda path: pandas.read_json(path, lines=True).to_dict("records"),
+    "polars": lambda path: polars.read_ndjson(path, infer_schema_length=None).to_dicts(),
+    "duckdb": lambda path: duckdb.sql(f"SELECT * FROM '{path}'").df().to_dict("records"),
+}
+
 
 def main(jsonl, parquet):
     wrong = 0
@@ -97,6 +108,15 @@ def main(jsonl, parquet):
                     wrong += 1
                     print(f"{table} by {reader}, row {i}:\n  want {w}\n  got  {g}")
                     break
+        for reader, read in JSON_READERS.items():
+            got = list(read(jsonl / f"{table}.jsonl"))
+            if len(got) != len(want):
+                wrong += 1
+                print(f"{table}.jsonl by {reader}: {len(got)} rows, want {len(want)}")
+            for name in FLIPS & set(got[0]):
+                if [as_typed(g[name], name) for g in got] != [w[name] for w in want]:
+                    wrong += 1
+                    print(f"{table}.jsonl by {reader}: {name} differs")
         print(f"{table}: {len(want)} rows, read by {', '.join(READERS)}")
     return wrong
 

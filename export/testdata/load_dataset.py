@@ -6,6 +6,7 @@ its Parquet tables and pictures with the JSON lines.
 
 import json
 import pathlib
+import re
 import sys
 
 from datasets import Image as Picture
@@ -24,7 +25,7 @@ def typed(value, name=""):
     if name in POSITIONS:
         return {"row": value[0], "col": value[1]}
     if name == "flips":
-        return [{"row": r, "col": c, "to": to} for r, c, to in value]
+        return [{"row": int(r), "col": int(c), "to": to} for r, c, to in re.findall(r"\((\d+),(\d+)\)=(.)", value)]
     if isinstance(value, list):
         return [typed(v) for v in value]
     if isinstance(value, dict):

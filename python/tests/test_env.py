@@ -64,9 +64,10 @@ def test_episodes_are_the_programs(run, regime):
         terminated = truncated = False
         for t, step in enumerate(steps[trial["trial"]]):
             assert not (terminated or truncated)
-            for row, col, cell in step["event"]:
+            for row, col, cell in info["event"]:
                 now[row][col] = cell
-            assert info["event"] == step["event"] and info["dropped"] == step["dropped"]
+            for name in ("event", "dropped"):
+                assert " ".join(f"({row},{col})={cell}" for row, col, cell in info[name]) == step[name]
             assert observation["grid"].tolist() == [[CELLS[c] for c in row] for row in now]
             assert divmod(observation["agent"], 8) == tuple(step["pos"])
             assert observation["steps_left"] == 50 - t

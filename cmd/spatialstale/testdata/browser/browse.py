@@ -9,6 +9,7 @@ Without the records no replay is played.
 """
 
 import json
+import re
 import pathlib
 import shutil
 import sys
@@ -48,14 +49,14 @@ def walk(page, trial, steps, instance):
     rows = [list(r) for r in (instance["rows"] if instance["events"] else instance["rows_after"])]
     entries = [m["id"] for m in instance["memory"]]
     for n, step in enumerate(steps):
-        for r, c, cell in step["event"]:
-            rows[r][c] = cell
+        for r, c, cell in re.findall(r"\((\d+),(\d+)\)=(.)", step["event"]):
+            rows[int(r)][int(c)] = cell
         frame(page, trial, n, step["pos"], rows)
         said = page.locator(".now").inner_text()
         check(step["action"] in said, trial["trial"], "step", n + 1, "is told as", said)
         gone = page.eval_on_selector_all(".gone", "all => all.map(n => n.dataset.entry)")
         check(gone == [e for e in entries if e in step["removed"]], trial["trial"], "step", n + 1, "is without", gone, "not", step["removed"])
-        check(len(step["dropped"]) == 0 or "Changes dropped" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell what was dropped")
+        check(step["dropped"] == "" or "Changes dropped" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell what was dropped")
         check(not step["fallback"] or "fallback" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell of the fallback")
         if n % 2:
             page.get_by_role("button", name="Step forward").click()
