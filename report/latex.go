@@ -28,7 +28,7 @@ const (
 // LaTeX writes tables for a paper, with the rules of booktabs: the best in bold,
 // warnings and notes below. Where a table is wider than a page, its columns of
 // least importance are left out and named; where it is higher, it goes on in
-// further tables, which unlike a longtable stand in two columns as well. A caption
+// further tables, which unlike a longtable work in two columns as well. A caption
 // says what the table shows; where the paper has the like of it is a comment, as
 // the numbers are not the paper's. Tables without rows are named in comments, each
 // with what it needs. Its errors are those of w.
@@ -201,7 +201,7 @@ func (t *latexTable) writeRow(out *bufio.Writer, r int, starts bool) {
 	out.WriteString(strings.Join(cells, " & ") + "\\\\\n")
 }
 
-// notes are what stands below a table, warnings first.
+// notes are what is written below a table, warnings first.
 func (t *latexTable) notes() (notes []string) {
 	for _, warning := range t.table.Warnings {
 		notes = append(notes, "\\textbf{"+latexText(warning)+"}")

@@ -55,7 +55,7 @@ var pageJS string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// HTML writes a page that stands alone: its styles, its scripts, its figures and
+// HTML writes a page that needs nothing else: its styles, its scripts, its figures and
 // its trials are in it, and a policy in its head forbids it to load anything. It
 // works without its scripts, except for replays. The same records give the same
 // bytes. Errors are those of w, or say what cannot be drawn.
@@ -87,7 +87,7 @@ type pageView struct {
 	PlayerJS, PageJS   template.JS
 	Policy             string
 	Title, Facts       string
-	Ribbon             string // stands on top of everything when models are built-in agents
+	Ribbon             string // is on top of everything when models are built-in agents
 	Warnings, Lost     []string
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic

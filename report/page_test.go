@@ -51,7 +51,7 @@ func walk() *record.Trial {
 	removed := []string{"mem_001", "mem_002"}
 	t.Steps = []record.Step{
 		{T: 1, Pos: record.Pos{0, 0}, Action: "UP", Next: record.Pos{0, 0}, Cell: "S", Memory: record.MemoryFiltered, Removed: removed},
-		{T: 2, Pos: record.Pos{0, 0}, Action: "RIGHT", Next: record.Pos{0, 1}, Cell: "H", Fallback: true, Reply: "refusal", Memory: record.MemoryFiltered, Removed: removed[:1],
+		{T: 2, Pos: record.Pos{0, 0}, Action: "RIGHT", Next: record.Pos{0, 1}, Cell: "H", Fallback: true, Reply: "refusal", Memory: record.MemoryFiltered, Removed: removed[:1], Visible: []string{"1100", "1000", "0000", "0000"},
 			Event: []record.Flip{{Pos: record.Pos{0, 1}, To: "H"}}, Dropped: []record.Flip{{Pos: record.Pos{1, 1}, To: "F"}}},
 	}
 	return t
@@ -403,8 +403,8 @@ func TestTrialsOnThePage(t *testing.T) {
 	if a.Stale != "1-2" || a.Unanswered != "3" || a.Skipped != "" {
 		t.Errorf("the audit is %+v", a)
 	}
-	raw, _ := json.Marshal([]any{got.Events, got.Dropped, got.Removed, got.Fallbacks})
-	if want := `[[[2,[[0,1,"H"]]]],[[2,[[1,1,"F"]]]],[[1,"1-2"],[2,"1"]],[[2,"refusal"]]]`; string(raw) != want {
+	raw, _ := json.Marshal([]any{got.Events, got.Dropped, got.Removed, got.Fallbacks, got.Visible})
+	if want := `[[[2,[[0,1,"H"]]]],[[2,[[1,1,"F"]]]],[[1,"1-2"],[2,"1"]],[[2,"refusal"]],[[2,["1100","1000","0000","0000"]]]]`; string(raw) != want {
 		t.Errorf("changes are %s, want %s", raw, want)
 	}
 	if s := doc.Settings[0]; s.Run != "runs/mine" || s.Strategy != "omcd" || s.Rows != 4 {

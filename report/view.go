@@ -108,7 +108,7 @@ const (
 	roomy    density = iota
 	noCounts         // without the count behind a share
 	tight            // also without spaces around ±
-	bare             // also without what stands behind ±
+	bare             // also without what is behind ±
 )
 
 // bestSign marks the best where nothing can be bold.

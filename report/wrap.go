@@ -8,28 +8,28 @@ import "strings"
 func wrap(text string, width int) []string {
 	width = max(width, 2) // the widest character
 	var lines []string
-	line, room := "", width
+	line, free := "", width
 	for _, word := range strings.Fields(text) {
 		if line != "" {
-			if need := 1 + widthOf(word); need <= room {
+			if need := 1 + widthOf(word); need <= free {
 				line += " " + word
-				room -= need
+				free -= need
 				continue
 			}
-			if widthOf(word) > width/2 && room > 1 {
-				if n, nice := breakAt(word, room-1); nice {
+			if widthOf(word) > width/2 && free > 1 {
+				if n, nice := breakAt(word, free-1); nice {
 					line, word = line+" "+word[:n], word[n:]
 				}
 			}
 			lines = append(lines, line)
-			line, room = "", width
+			line, free = "", width
 		}
 		for widthOf(word) > width {
 			n, _ := breakAt(word, width)
 			lines = append(lines, word[:n])
 			word = word[n:]
 		}
-		line, room = word, width-widthOf(word)
+		line, free = word, width-widthOf(word)
 	}
 	if line != "" {
 		lines = append(lines, line)

@@ -176,7 +176,7 @@ const trialPlayer = (() => {
       const tell = (...nodes) => side.append(...nodes.filter(Boolean));
       let headline;
       if (detects()) {
-        headline = `Audit ${frame + 1} of ${last + 1}` + (audits[frame]?.moves ? `, after the change at move ${audits[frame].moves}` : "");
+        headline = audits.length === 0 ? "No audit" : `Audit ${frame + 1} of ${last + 1}` + (audits[frame]?.moves ? `, after the change at move ${audits[frame].moves}` : "");
       } else if (letter) {
         const to = path[frame + 1];
         headline = `Step ${frame + 1} of ${path.length - 1}: at ${at(agent)}, it goes ${names[letter.toUpperCase()]}${same(agent, to) ? " against the edge" : ` to ${at(to)}`}`;
