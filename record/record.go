@@ -376,15 +376,18 @@ type Boolean struct {
 // A Manifest describes a run: what was asked for and with which versions. It
 // never holds a secret.
 type Manifest struct {
-	Version   int               `json:"version"`
-	Program   string            `json:"program"` // version of the program that made the run
-	Go        string            `json:"go"`
-	Created   time.Time         `json:"created"`
-	Study     json.RawMessage   `json:"study"` // the study's whole configuration
-	Models    []ModelInfo       `json:"models"`
-	Prompts   map[string]string `json:"prompts"`   // prompt file → SHA-256 of its text
-	Instances map[string]string `json:"instances"` // "seed/ROWSxCOLS/regime" → SHA-256 of the instance's JSON
-	Trials    int               `json:"trials"`    // planned
+	Version int               `json:"version"`
+	Program string            `json:"program"` // version of the program that made the run
+	Go      string            `json:"go"`
+	Created time.Time         `json:"created"`
+	Study   json.RawMessage   `json:"study"` // the study's whole configuration
+	Models  []ModelInfo       `json:"models"`
+	Prompts map[string]string `json:"prompts"` // prompt file → SHA-256 of its text
+	// PromptTexts are the texts themselves, so that the run can be made again by
+	// versions that ship others; absent in runs of version 0.1.
+	PromptTexts map[string]string `json:"prompt_texts,omitempty"`
+	Instances   map[string]string `json:"instances"` // "seed/ROWSxCOLS/regime" → SHA-256 of the instance's JSON
+	Trials      int               `json:"trials"`    // planned
 
 	// Execution is how the run was begun, so that it goes on so (run.Pace): no
 	// result depends on it. Absent where nothing was asked.

@@ -17,14 +17,13 @@ import (
 // answers begin to matter: for a detection all of its first window, for an
 // episode the audit before the first step, if there is one, and the first step
 // as it is asked when the audit finds nothing. No model is asked.
-func Requests(s *study.Study, t *study.Trial, prompts study.Prompts) ([]*llm.Request, error) {
+func Requests(s *study.Study, t *study.Trial) ([]*llm.Request, error) {
 	var asked sent
 	alone := *s
 	alone.Models = []string{t.Model}
 	r, err := newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{t.Model: &asked},
 		Recorder: &asked,
-		Prompts:  prompts,
 	})
 	if err != nil {
 		return nil, err

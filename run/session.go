@@ -31,9 +31,6 @@ type Options struct {
 	// Dir is the run's folder, which is made; it may exist when it is empty.
 	// Empty stands for runs/STUDY-TIME.
 	Dir string
-	// Prompts are the prompt files; nil for those that ship.
-	Prompts study.Prompts
-
 	Pace
 	// Models say how models are asked, by their names; "" says it of all that do
 	// not say otherwise.
@@ -263,6 +260,9 @@ type ResumeOptions struct {
 	Set []string
 	// Add makes the run larger by settings; all that it has must stay.
 	Add []string
+	// Prompts is the folder of prompt files that the run was made with, where it
+	// does not hold them itself; others are refused.
+	Prompts string
 	// RetryErrors makes failed trials again; their finished calls are kept.
 	RetryErrors bool
 }
@@ -331,7 +331,8 @@ func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool,
 	if diff := st.Differences(asked); len(diff) > 0 {
 		return nil, false, UsageError{fmt.Errorf("the run's settings are the run's; it differs from what is asked:\n%s\nleave the setting out, or make a new run", strings.Join(diff, "\n"))}
 	}
-	if o.Prompts, err = stored.Prompts(o.Prompts); err != nil {
+	prompts, err := stored.Prompts(o.Prompts)
+	if err != nil {
 		return nil, false, err
 	}
 	missing, err := stored.Missing()
@@ -367,7 +368,7 @@ func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool,
 	if s, err = newSession(st, nil, o.Options); err != nil {
 		return nil, false, err
 	}
-	s.dir = stored.Dir
+	s.dir, s.prompts = stored.Dir, prompts
 	return s, false, nil
 }
 
@@ -380,11 +381,8 @@ func newSession(st *study.Study, r *replies, o Options) (*Session, error) {
 		return nil, UsageError{errors.New("a budget says what models may cost, and a replay asks none; leave it out")}
 	}
 	s := &Session{
-		study: st, options: o, prompts: o.Prompts, budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, replies: r,
+		study: st, options: o, prompts: st.AllPrompts(), budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, replies: r,
 		events: newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
-	}
-	if s.prompts == nil {
-		s.prompts = study.DefaultPrompts()
 	}
 	s.learned.tell = s.notice
 	return s, nil
@@ -495,14 +493,15 @@ func (s *Session) manifest(instances []record.Instance) (record.Manifest, error)
 		return record.Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
 	m := record.Manifest{
-		Version:   record.Version,
-		Program:   Version(),
-		Go:        runtime.Version(),
-		Created:   s.options.Now().UTC(),
-		Study:     config,
-		Models:    s.learned.models(),
-		Prompts:   s.prompts.Sums(),
-		Instances: map[string]string{},
+		Version:     record.Version,
+		Program:     Version(),
+		Go:          runtime.Version(),
+		Created:     s.options.Now().UTC(),
+		Study:       config,
+		Models:      s.learned.models(),
+		Prompts:     s.prompts.Sums(),
+		PromptTexts: s.prompts,
+		Instances:   map[string]string{},
 	}
 	if m.Execution, err = s.options.execution(); err != nil {
 		return m, err

@@ -154,7 +154,7 @@ func trialsOf(t *testing.T, dir string) (all []string) {
 		t.Fatal(err)
 	}
 	defer stored.Close()
-	v, err := stored.Check(t.Context(), nil, func(problem string) { t.Error(problem) })
+	v, err := stored.Check(t.Context(), "", func(problem string) { t.Error(problem) })
 	if err != nil || v.Replayed != v.Planned || v.Parts == 0 {
 		t.Errorf("checked: %+v, %v", v, err)
 	}

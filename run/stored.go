@@ -46,6 +46,16 @@ func StudyOf(m *record.Manifest, dir string) (*study.Study, error) {
 	if err := json.Unmarshal(m.Study, out); err != nil {
 		return nil, fmt.Errorf("%s: the study in its manifest cannot be read: %w", dir, err)
 	}
+	for name, text := range m.PromptTexts {
+		if text != study.DefaultPrompts()[name] {
+			if err := out.SetPrompt(name, text); err != nil {
+				return nil, fmt.Errorf("%s: the prompts in its manifest cannot be used: %w", dir, err)
+			}
+		}
+	}
+	if err := out.Check(); err != nil {
+		return nil, fmt.Errorf("%s: the study in its manifest is none that could have been run; the run has been changed: %w", dir, err)
+	}
 	return out, nil
 }
 
@@ -76,17 +86,27 @@ func (s *Stored) Study() (*study.Study, error) {
 	return out, nil
 }
 
-// Prompts returns the prompts that the run was made with, which are those given,
-// nil for the ones that ship; others are an error.
-func (s *Stored) Prompts(given study.Prompts) (study.Prompts, error) {
-	if given == nil {
-		given = study.DefaultPrompts()
-	}
+// Prompts returns the prompts that the run was made with, as it holds them. A run
+// of version 0.1 holds only their hashes: they are found among those that this
+// version or an earlier one shipped, and in the folder, unless it is empty.
+func (s *Stored) Prompts(folder string) (study.Prompts, error) {
 	m := s.Manifest()
-	if err := samePrompts(m.Prompts, given.Sums()); err != nil {
+	prompts := study.EarlierPrompts(m.Prompts)
+	maps.Copy(prompts, m.PromptTexts)
+	if folder != "" {
+		st, err := s.Described()
+		if err == nil {
+			err = st.ReadPrompts(folder)
+		}
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(prompts, st.Prompts)
+	}
+	if err := samePrompts(m.Prompts, prompts.Sums()); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Dir, err)
 	}
-	return given, nil
+	return prompts, nil
 }
 
 // samePrompts refuses prompt files that are not those the run was made with:
@@ -107,7 +127,7 @@ func samePrompts(run, now map[string]string) error {
 // Check verifies the whole run: the database, the hash of every stored text and
 // picture, and what Verify compares. Each thing that is wrong is handed to
 // found.
-func (s *Stored) Check(ctx context.Context, prompts study.Prompts, found func(problem string)) (v Verification, err error) {
+func (s *Stored) Check(ctx context.Context, promptsFolder string, found func(problem string)) (v Verification, err error) {
 	structure, err := s.Integrity()
 	if err != nil {
 		return v, err
@@ -129,7 +149,8 @@ func (s *Stored) Check(ctx context.Context, prompts study.Prompts, found func(pr
 	if err != nil {
 		return v, err
 	}
-	if prompts, err = s.Prompts(prompts); err != nil {
+	prompts, err := s.Prompts(promptsFolder)
+	if err != nil {
 		return v, errors.Join(fmt.Errorf("%s: its trials cannot be made again", s.Dir), err)
 	}
 	v, err = Verify(ctx, st, prompts, s, found)
@@ -138,12 +159,13 @@ func (s *Stored) Check(ctx context.Context, prompts study.Prompts, found func(pr
 }
 
 // Rescore reads the stored replies of every finished trial again (Rescore).
-func (s *Stored) Rescore(ctx context.Context, prompts study.Prompts, yield func(Rescored) error) error {
+func (s *Stored) Rescore(ctx context.Context, promptsFolder string, yield func(Rescored) error) error {
 	st, err := s.Study()
 	if err != nil {
 		return err
 	}
-	if prompts, err = s.Prompts(prompts); err != nil {
+	prompts, err := s.Prompts(promptsFolder)
+	if err != nil {
 		return errors.Join(fmt.Errorf("%s: its replies cannot be scored again", s.Dir), err)
 	}
 	if err := Rescore(ctx, st, prompts, s, yield); err != nil {

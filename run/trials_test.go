@@ -352,13 +352,14 @@ func TestPartialView(t *testing.T) {
 // TestRequests checks that a changed wording reaches every prompt that introduces
 // the memory, with the lake and the agent's place beside it.
 func TestRequests(t *testing.T) {
-	prompts := study.DefaultPrompts()
-	prompts["framing-neutral.txt"] = "NEUTRAL WORDS\n"
 	s := preset(t, "quick")
+	if err := s.SetPrompt("framing-neutral.txt", "NEUTRAL WORDS"); err != nil {
+		t.Fatal(err)
+	}
 	plan := slices.Collect(s.Plan())
 	for _, task := range []string{record.Detect, record.Navigate} {
 		i := slices.IndexFunc(plan, func(p study.Trial) bool { return p.Task == task && p.Strategy == "omcd" })
-		requests, err := run.Requests(s, &plan[i], prompts)
+		requests, err := run.Requests(s, &plan[i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ type Beginning struct {
 
 // Volumes measures what the plan's trials send, in the groups of Calls. No model
 // is asked.
-func Volumes(s *study.Study, prompts study.Prompts) ([]Volume, error) {
+func Volumes(s *study.Study) ([]Volume, error) {
 	calls, err := CallsOf(s)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func Volumes(s *study.Study, prompts study.Prompts) ([]Volume, error) {
 	if len(s.Models) == 0 || len(calls) == 0 {
 		return out, nil
 	}
-	p, err := newPreview(s, prompts)
+	p, err := newPreview(s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ type preview struct {
 	tokens map[[32]byte]llm.Tokens // of texts, by their sums
 }
 
-func newPreview(s *study.Study, prompts study.Prompts) (*preview, error) {
+func newPreview(s *study.Study) (*preview, error) {
 	alone := *s
 	alone.Models = s.Models[:1]
 	alone.Again = false
@@ -128,7 +128,6 @@ func newPreview(s *study.Study, prompts study.Prompts) (*preview, error) {
 	p.runner, err = newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{s.Models[0]: p.asked},
 		Recorder: p.asked,
-		Prompts:  prompts,
 	})
 	return p, err
 }

@@ -61,7 +61,7 @@ func TestVolumesAreWhatARunSends(t *testing.T) {
 			} else {
 				s.Detection = nil
 			}
-			volumes, err := run.Volumes(s, study.DefaultPrompts())
+			volumes, err := run.Volumes(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestVolumesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Seeds, s.Models, s.Again = s.Seeds[:1], []string{"ref/reader", "ref/believer"}, true
-	volumes, err := run.Volumes(s, study.DefaultPrompts())
+	volumes, err := run.Volumes(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type Workers struct {
 	Stop <-chan struct{}
 	// Recorder keeps calls and trials. Required.
 	Recorder Recorder
-	// Prompts are the prompt files; nil for those that ship.
+	// Prompts are the prompt files; nil for the study's.
 	Prompts study.Prompts
 	// Concurrency is how many trials are in progress at once; 0 stands for 1.
 	// The trials of each paid model have a queue of their own, with as many in
@@ -255,7 +255,7 @@ type navigatorKey struct{ model, modality string }
 
 func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	if opts.Prompts == nil {
-		opts.Prompts = study.DefaultPrompts()
+		opts.Prompts = s.AllPrompts()
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -2,8 +2,10 @@ package study
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -21,11 +23,32 @@ import (
 // from a preset, its base, and says what differs. Its error names every mistake
 // with file, line and column.
 func ReadFile(path string) (*Study, error) {
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	if err != nil {
 		return nil, err
 	}
 	return ParseFile(path, text)
+}
+
+// maxFile is the largest study or prompt file, in bytes.
+const maxFile = 256 << 10
+
+// readBounded reads a file that people write: a larger one, or a device that
+// never ends, is none.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s: it is larger than %d bytes, which no study and no prompt is; is it the right file?", path, maxFile)
+	}
+	return text, nil
 }
 
 // Parse reads a study's YAML.
@@ -55,7 +78,49 @@ func (s *Study) Set(setting string) error {
 	if !ok {
 		return fmt.Errorf("setting %q: write it as KEY=VALUE, as in navigation.episodes=3", setting)
 	}
-	name := "setting " + path
+	return s.set("setting "+path, path, value)
+}
+
+// SetFlag changes the settings behind a flag, in those tasks that the study has.
+// The values are as on the command line. Whoever names a strategy for a
+// detection must name one that detects.
+func (s *Study) SetFlag(flag string, values []string) error {
+	for i := range Fields {
+		f := &Fields[i]
+		if f.Flag != flag || !f.In(s) {
+			continue
+		}
+		chosen := values
+		if f.Key == "detection.detectors" {
+			if chosen = slices.DeleteFunc(slices.Clone(values), func(name string) bool {
+				st, err := NamedStrategy(name)
+				return err == nil && !st.Detects()
+			}); len(chosen) == 0 {
+				if s.Navigation == nil {
+					return fmt.Errorf("--strategy %s: a detection needs one that asks a model to judge the memory, such as omcd", strings.Join(values, ","))
+				}
+				continue // it keeps its own
+			}
+		}
+		if err := s.set("--"+flag, f.Key, f.yaml(chosen)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yaml writes values of the command line as a file has them.
+func (f *field[T]) yaml(values []string) string {
+	list, _ := f.Kind()
+	if !list || f.Key == "seeds" {
+		return strings.Join(values, " ")
+	}
+	b, _ := json.Marshal(values) // of texts: it cannot fail, and is YAML as well
+	return string(b)
+}
+
+// set reads a value's YAML into the study; the name is for errors.
+func (s *Study) set(name, path, value string) error {
 	node, err := parseYAML([]byte(value))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -65,8 +130,54 @@ func (s *Study) Set(setting string) error {
 	return errors.Join(r.errs...)
 }
 
+// How deep a study file may be nested (the deepest study has 5), and how many
+// lines it may have.
+const (
+	maxNesting = 50
+	maxLines   = 10_000
+)
+
+// checkNesting refuses a text whose shape alone would take a parser more time
+// and memory than a machine has.
+func checkNesting(text []byte) error {
+	if n := bytes.Count(text, []byte("\n")); n > maxLines {
+		return fmt.Errorf("it has %d lines; at most %d are taken", n, maxLines)
+	}
+	flow := 0
+	for line := range bytes.Lines(text) {
+		rest := bytes.TrimLeft(line, " \t")
+		depth, indent := 0, len(line)-len(rest)
+		for len(rest) > 1 && bytes.IndexByte([]byte("-?!&*:"), rest[0]) >= 0 && (rest[1] == ' ' || rest[0] != '-') {
+			rest = bytes.TrimLeft(rest[1:], " \t")
+			depth++
+		}
+		for i, c := range rest {
+			if i > 0 && rest[i-1] == ' ' && bytes.IndexByte([]byte("!&*"), c) >= 0 {
+				depth++
+			}
+			switch c {
+			case '[', '{':
+				flow++
+			case ']', '}':
+				flow = max(0, flow-1)
+			}
+			depth = max(depth, flow)
+		}
+		if depth > maxNesting || indent > 4*maxNesting {
+			return fmt.Errorf("it is nested more than %d deep, which no study is", maxNesting)
+		}
+	}
+	return nil
+}
+
 func parseYAML(text []byte) (ast.Node, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors write one
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it is larger than %d bytes, which no study is", maxFile)
+	}
+	if err := checkNesting(text); err != nil {
+		return nil, err
+	}
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, err
@@ -106,73 +217,6 @@ func (r *fileReader) fail(n ast.Node, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s:%d:%d: %s", r.name, at.Line, at.Column, text))
 }
 
-// A setter reads one key's value into the study.
-type setter func(r *fileReader, s *Study, n ast.Node)
-
-// settings are the keys of a study file. Those of a task or of a test stand
-// below its name.
-var settings = map[string]setter{
-	"name":            func(r *fileReader, s *Study, n ast.Node) { s.Name = r.text(n) },
-	"models":          func(r *fileReader, s *Study, n ast.Node) { s.Models = r.texts(n) },
-	"seeds":           (*fileReader).seeds,
-	"sizes":           func(r *fileReader, s *Study, n ast.Node) { s.AskSizes(list(r, n, (*fileReader).size)) },
-	"hole_fraction":   func(r *fileReader, s *Study, n ast.Node) { s.HoleFraction = r.number(n) },
-	"regimes":         func(r *fileReader, s *Study, n ast.Node) { s.AskRegimes(list(r, n, (*fileReader).regime)) },
-	"framings":        func(r *fileReader, s *Study, n ast.Node) { s.Framings = list(r, n, oneOf(Framings)) },
-	"tasks":           (*fileReader).tasks,
-	"temperature":     func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.Temperature = &v },
-	"top_p":           func(r *fileReader, s *Study, n ast.Node) { v := r.number(n); s.Params.TopP = &v },
-	"max_tokens":      func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.MaxTokens = &v },
-	"thinking":        func(r *fileReader, s *Study, n ast.Node) { v := r.integer(n); s.Params.Thinking = &v },
-	"logprobs":        func(r *fileReader, s *Study, n ast.Node) { s.Params.Logprobs = r.boolean(n) },
-	"again":           func(r *fileReader, s *Study, n ast.Node) { s.Again = r.boolean(n) },
-	"view_radius":     func(r *fileReader, s *Study, n ast.Node) { s.ViewRadius = r.integer(n) },
-	"strict_schedule": func(r *fileReader, s *Study, n ast.Node) { s.Strict = r.boolean(n) },
-
-	"detection.modalities": func(r *fileReader, s *Study, n ast.Node) { s.detection().Modalities = list(r, n, oneOf(Modalities)) },
-	"detection.detectors": func(r *fileReader, s *Study, n ast.Node) {
-		s.detection().Detectors = list(r, n, (*fileReader).strategy)
-	},
-	"navigation.modalities": func(r *fileReader, s *Study, n ast.Node) { s.navigation().Modalities = list(r, n, oneOf(Modalities)) },
-	"navigation.strategies": func(r *fileReader, s *Study, n ast.Node) {
-		s.navigation().Strategies = list(r, n, (*fileReader).strategy)
-	},
-	"navigation.episodes": func(r *fileReader, s *Study, n ast.Node) { s.navigation().Episodes = r.integer(n) },
-
-	"contrasts":       func(r *fileReader, s *Study, n ast.Node) { s.Contrasts = list(r, n, (*fileReader).contrast) },
-	"family.measures": func(r *fileReader, s *Study, n ast.Node) { s.family().Measures = list(r, n, oneOf(testedMeasures)) },
-	"family.alpha":    func(r *fileReader, s *Study, n ast.Node) { s.family().Alpha = r.number(n) },
-	"equivalence.contrasts": func(r *fileReader, s *Study, n ast.Node) {
-		s.equivalence().Contrasts = list(r, n, (*fileReader).contrast)
-	},
-	"equivalence.margin":  func(r *fileReader, s *Study, n ast.Node) { s.equivalence().Margin = r.number(n) },
-	"equivalence.alpha":   func(r *fileReader, s *Study, n ast.Node) { s.equivalence().Alpha = r.number(n) },
-	"bootstrap.resamples": func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Resamples = r.integer(n) },
-	"bootstrap.seed":      func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Seed = r.natural(n) },
-	"bootstrap.level":     func(r *fileReader, s *Study, n ast.Node) { s.bootstrap().Level = r.number(n) },
-}
-
-// groups are the keys below which others stand.
-var groups = []string{"detection", "navigation", "family", "equivalence", "bootstrap"}
-
-// detection returns the detection task, with the paper's settings if the study
-// had none.
-func (s *Study) detection() *Detection {
-	if s.Detection == nil {
-		s.Detection = paperDetection()
-	}
-	return s.Detection
-}
-
-// navigation returns the navigation task, with the paper's settings if the
-// study had none.
-func (s *Study) navigation() *Navigation {
-	if s.Navigation == nil {
-		s.Navigation = paperNavigation()
-	}
-	return s.Navigation
-}
-
 // study reads the whole file.
 func (r *fileReader) study(root ast.Node) *Study {
 	members := r.members(root)
@@ -191,8 +235,8 @@ func (r *fileReader) study(root ast.Node) *Study {
 		}
 		s, _ = Preset("paper")
 	}
-	// Tasks first: they may take away what other keys then change.
-	slices.SortStableFunc(members, func(a, b member) int { return taskFirst(a) - taskFirst(b) })
+	// First what others rest on: tasks that are there, framings that have words.
+	slices.SortStableFunc(members, func(a, b member) int { return a.rank() - b.rank() })
 	for _, m := range members {
 		if m.key != "base" {
 			r.set(s, []string{m.key}, m.node, m.value)
@@ -201,22 +245,23 @@ func (r *fileReader) study(root ast.Node) *Study {
 	return s
 }
 
-func taskFirst(m member) int {
-	if m.key == "tasks" {
+func (m *member) rank() int {
+	if m.key == "tasks" || m.key == "prompts" {
 		return 0
 	}
 	return 1
 }
 
-// set reads a value into the study at a path of keys, the last of which stands
-// at the node key.
+// set reads a value into the study at a path of keys, the last of which is the
+// node key.
 func (r *fileReader) set(s *Study, path []string, key, value ast.Node) {
 	full := strings.Join(path, ".")
-	if f, ok := settings[full]; ok {
-		f(r, s, value)
+	if i := slices.IndexFunc(Fields, func(f Field) bool { return f.Key == full }); i >= 0 {
+		f := &Fields[i]
+		readInto(r, s, f, f.at(s), value)
 		return
 	}
-	if slices.Contains(groups, full) {
+	if _, group := groups[full]; group {
 		for _, m := range r.members(value) {
 			r.set(s, []string{full, m.key}, m.node, m.value)
 		}
@@ -225,28 +270,80 @@ func (r *fileReader) set(s *Study, path []string, key, value ast.Node) {
 	r.fail(key, "unknown key %q; there are %s", full, strings.Join(keysUnder(path[:len(path)-1]), ", "))
 }
 
-// keysUnder lists the keys that may stand under a path, in order.
+// readInto reads a value to where a field points, and checks it.
+func readInto[T any](r *fileReader, s *Study, f *field[T], into any, n ast.Node) {
+	before := len(r.errs)
+	value := func(r *fileReader, n ast.Node) string {
+		text := r.text(n)
+		if err := f.oneOf(s, text); err != nil && text != "" {
+			r.fail(n, "%v", err)
+		}
+		return text
+	}
+	switch v := into.(type) {
+	case *string:
+		*v = r.text(n)
+	case *int:
+		*v = r.integer(n)
+	case **int:
+		*v = new(r.integer(n))
+	case *uint64:
+		*v = r.natural(n)
+	case *float64:
+		*v = r.number(n)
+	case **float64:
+		*v = new(r.number(n))
+	case *bool:
+		*v = r.boolean(n)
+	case *[]string:
+		*v = list(r, n, value)
+	case *[]int:
+		r.seeds(s, n)
+	case *[]Size:
+		s.AskSizes(list(r, n, (*fileReader).size))
+	case *[]instance.Regime:
+		var regimes []instance.Regime
+		for _, name := range list(r, n, value) {
+			regimes = append(regimes, instance.Regime(name))
+		}
+		s.AskRegimes(regimes)
+	case *[]Strategy:
+		*v = list(r, n, (*fileReader).strategy)
+	case *[]record.Contrast:
+		*v = list(r, n, (*fileReader).contrast)
+	case *tasks:
+		s.keepTasks(list(r, n, value))
+	case *Prompts:
+		r.prompts(s, n)
+	default:
+		panic(fmt.Sprintf("study: no way to read %T", into)) // a field of a new kind
+	}
+	if len(r.errs) > before {
+		return
+	}
+	if err := f.check(s, into); err != nil {
+		r.fail(n, "%v", err)
+	}
+}
+
+// keysUnder lists the keys that may be under a path, in order.
 func keysUnder(path []string) []string {
 	prefix := strings.Join(append(slices.Clone(path), ""), ".")
-	found := map[string]bool{}
-	for key := range settings {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
+	var keys []string
+	for i := range Fields {
+		if rest, ok := strings.CutPrefix(Fields[i].Key, prefix); ok {
 			first, _, _ := strings.Cut(rest, ".")
-			found[first] = true
+			keys = append(keys, first)
 		}
 	}
-	if len(found) == 0 {
+	if len(keys) == 0 {
 		return keysUnder(nil)
 	}
 	if prefix == "" {
-		found["base"] = true
-	}
-	keys := make([]string, 0, len(found))
-	for key := range found {
-		keys = append(keys, key)
+		keys = append(keys, "base")
 	}
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }
 
 // A member is one key of a mapping.
@@ -264,11 +361,13 @@ func (r *fileReader) members(n ast.Node) []member {
 		return nil
 	}
 	var out []member
+	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
 		key := it.Key().GetToken().Value
-		if slices.ContainsFunc(out, func(o member) bool { return o.key == key }) {
-			r.fail(it.Key(), "key %q stands twice", key)
+		if seen[key] {
+			r.fail(it.Key(), "key %q is there twice", key)
 		}
+		seen[key] = true
 		out = append(out, member{key, it.Key(), it.Value()})
 	}
 	return out
@@ -302,8 +401,6 @@ func list[T any](r *fileReader, n ast.Node, one func(*fileReader, ast.Node) T) [
 	}
 	return out
 }
-
-func (r *fileReader) texts(n ast.Node) []string { return list(r, n, (*fileReader).text) }
 
 func (r *fileReader) text(n ast.Node) string {
 	switch n := n.(type) {
@@ -358,17 +455,6 @@ func (r *fileReader) boolean(n ast.Node) bool {
 	return false
 }
 
-// oneOf reads a text that is one of the given ones.
-func oneOf(allowed []string) func(*fileReader, ast.Node) string {
-	return func(r *fileReader, n ast.Node) string {
-		v := r.text(n)
-		if v != "" && !slices.Contains(allowed, v) {
-			r.fail(n, "unknown value %q; there are %s", v, strings.Join(allowed, ", "))
-		}
-		return v
-	}
-}
-
 // seeds reads a number, the first so many of the study's seeds, or a list.
 func (r *fileReader) seeds(s *Study, n ast.Node) {
 	if _, isList := n.(*ast.SequenceNode); isList {
@@ -394,26 +480,26 @@ func (r *fileReader) size(n ast.Node) Size {
 	return s
 }
 
-func (r *fileReader) regime(n ast.Node) instance.Regime {
-	v, err := instance.ParseRegime(r.text(n))
-	if err != nil {
-		r.fail(n, "%v", err)
-	}
-	return v
-}
-
-// tasks keeps the named tasks and drops the other.
-func (r *fileReader) tasks(s *Study, n ast.Node) {
-	named := list(r, n, oneOf(Tasks))
-	if slices.Contains(named, Tasks[0]) {
+// keepTasks keeps the named tasks and drops the other.
+func (s *Study) keepTasks(named []string) {
+	if slices.Contains(named, record.Detect) {
 		s.detection()
 	} else {
 		s.Detection = nil
 	}
-	if slices.Contains(named, Tasks[1]) {
+	if slices.Contains(named, record.Navigate) {
 		s.navigation()
 	} else {
 		s.Navigation = nil
+	}
+}
+
+// prompts reads texts by the names of prompt files.
+func (r *fileReader) prompts(s *Study, n ast.Node) {
+	for _, m := range r.members(n) {
+		if err := s.SetPrompt(strings.TrimSuffix(m.key, ".txt")+".txt", r.text(m.value)); err != nil {
+			r.fail(m.node, "prompt %v", err)
+		}
 	}
 }
 
@@ -444,21 +530,12 @@ func (r *fileReader) strategy(n ast.Node) Strategy {
 		}
 	}
 	for _, m := range members {
-		switch m.key {
-		case "like":
-		case "name":
-			s.Name = r.text(m.value)
-		case "memory":
-			s.Memory = Memory(r.text(m.value))
-		case "auditor":
-			s.Auditor = Auditor(r.text(m.value))
-		case "batch":
-			s.Batch = r.integer(m.value)
-		case "when":
-			s.When = When(r.text(m.value))
-		case "policy":
-			s.Policy = Policy(r.text(m.value))
-		default:
+		i := slices.IndexFunc(strategyFields, func(f field[Strategy]) bool { return f.Key == m.key })
+		switch {
+		case i >= 0:
+			f := &strategyFields[i]
+			readInto(r, nil, f, f.at(&s), m.value)
+		case m.key != "like":
 			r.fail(m.node, "unknown key %q; a strategy has like, name, memory, auditor, batch, when, policy", m.key)
 		}
 	}

@@ -104,19 +104,19 @@ again: true
 		`bad.yaml:1:7: unknown preset "papper"; there are paper`,
 		`bad.yaml:3:8: want a whole number, got "many"`,
 		`bad.yaml:4:12: size "3x9"`,
-		`bad.yaml:5:15: unknown regime "L4"; there are L1`,
-		`bad.yaml:6:11: unknown value "loud"; there are neutral`,
+		`bad.yaml:5:15: regimes: unknown value "L4"; there are L1`,
+		`bad.yaml:6:11: framings: unknown value "loud"; there are neutral`,
 		`bad.yaml:7:16: want a number, got "half"`,
 		`bad.yaml:8:1: unknown key "temperatur"; there are again, base`,
 		`bad.yaml:9:8: want true or false, got "perhaps"`,
-		`bad.yaml:10:17: unknown value "walk"; there are detect, navigate`,
+		`bad.yaml:10:17: tasks: unknown value "walk"; there are detect, navigate`,
 		`bad.yaml:12:3: unknown key "detection.modality"; there are detectors, modalities`,
 		`bad.yaml:13:15: unknown strategy "omdc"`,
-		`bad.yaml:13:21: strategy omcd: batch 0`,
+		`bad.yaml:13:41: batch 0: it must be from 1 to 4096`,
 		`unknown key "colour"; a strategy has like, name`,
 		`bad.yaml:15:13: want a whole number, got "2.5"`,
 		`bad.yaml:16:`,
-		`key "again" stands twice`,
+		`key "again" is there twice`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("it does not say %s", want)
@@ -131,14 +131,14 @@ again: true
 		"- a\n- b\n":                "want keys with values, got a list",
 		"models: [a\n":              "x.yaml",
 		"name: a\n---\nname: b\n":   "more than one document",
-		"seeds: [1, 1]\n":           "seed 1 is named twice",
+		"seeds: [1, 1]\n":           "seeds: 1 is named twice",
 		"navigation: 5\n":           "want keys with values",
-		"models: []\n":              "no model",
+		"models: []\n":              "models: want at least one value",
 		"name: {a: 1}\n":            "want a text, got keys with values",
 		"regimes: null\n":           "want a list, got nothing",
 		"seeds: 0\n":                "0 seeds",
 		"seeds: 20000\n":            "20000 seeds",
-		"navigation: {episodes: 0}": "0 episodes",
+		"navigation: {episodes: 0}": "navigation.episodes 0: it must be from 1",
 	} {
 		if _, err := study.ParseFile("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want an error with %q", text, err, want)

@@ -80,6 +80,20 @@ func (s *Study) planLake(spec record.Spec, yield func(Trial) bool) bool {
 	return true
 }
 
+// tooLarge reports whether the plan has more trials than are taken, in numbers
+// that no product overflows.
+func (s *Study) tooLarge() bool {
+	n := float64(len(s.Seeds)) * float64(len(s.Sizes)) * float64(len(s.Regimes)) * float64(len(s.Framings)) * float64(len(s.Models))
+	perLake := 0.0
+	if d := s.Detection; d != nil {
+		perLake += float64(len(d.Modalities)) * float64(len(d.Detectors))
+	}
+	if t := s.Navigation; t != nil {
+		perLake += float64(len(t.Modalities)) * float64(len(t.Strategies)) * float64(t.Episodes)
+	}
+	return n*perLake > maxTrials
+}
+
 // NumTrials returns the length of the plan.
 func (s *Study) NumTrials() int {
 	perLake := 0

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,75 +20,130 @@ import (
 	"github.com/spatialstale/spatialstale/navigate"
 )
 
-//go:embed prompts/*.txt
+// promptFiles are the framings that ship, and every prompt file that an earlier
+// version shipped and this one does not, so that its runs can be made again.
+//
+//go:embed prompts
 var promptFiles embed.FS
 
-// Prompts are the texts of all prompt files by file name: audit.txt,
-// audit-score.txt, navigate.txt, and framing-neutral.txt, framing-trusted.txt,
-// framing-warned.txt, which introduce the memory.
+// Prompts are the texts of prompt files by file name: audit.txt,
+// audit-score.txt, navigate.txt, and a framing-NAME.txt for each framing, which
+// introduces the memory.
 type Prompts map[string]string
 
 // DefaultPrompts returns the prompts that ship with the program.
 func DefaultPrompts() Prompts {
 	p := Prompts{"audit.txt": audit.Prompt, "audit-score.txt": audit.ScorePrompt, "navigate.txt": navigate.Prompt}
 	for _, f := range Framings {
-		name := framingFile(f)
-		text, err := promptFiles.ReadFile("prompts/" + name)
-		if err != nil {
-			panic("study: " + err.Error()) // embedded: cannot happen
-		}
-		p[name] = string(text)
+		p[framingFile(f)] = shippedPrompt(framingFile(f))
 	}
 	return p
 }
 
-// Framing returns the words that introduce the memory under a framing.
-func (p Prompts) Framing(framing string) string { return p[framingFile(framing)] }
+func shippedPrompt(name string) string {
+	text, err := promptFiles.ReadFile(path.Join("prompts", name))
+	if err != nil {
+		panic("study: " + err.Error()) // embedded: cannot happen
+	}
+	return string(text)
+}
+
+// EarlierPrompts returns the prompt files with these SHA-256, as far as this
+// version or an earlier one shipped them.
+func EarlierPrompts(sums map[string]string) Prompts {
+	out := Prompts{}
+	take := func(name, text string) {
+		if sums[name] == (Prompts{name: text}).Sums()[name] {
+			out[name] = text
+		}
+	}
+	for name, text := range DefaultPrompts() {
+		take(name, text)
+	}
+	versions, _ := fs.Glob(promptFiles, "prompts/*/*.txt") // the pattern is right
+	for _, file := range versions {
+		take(path.Base(file), shippedPrompt(strings.TrimPrefix(file, "prompts/")))
+	}
+	return out
+}
+
+// AllPrompts returns the prompts that the study is run with: those that ship,
+// and its own in their place.
+func (s *Study) AllPrompts() Prompts {
+	p := DefaultPrompts()
+	maps.Copy(p, s.Prompts)
+	return p
+}
+
+var framingPattern = regexp.MustCompile(`^framing-([\pL\pN][\pL\pN ._-]{0,49})\.txt$`)
 
 func framingFile(framing string) string { return "framing-" + framing + ".txt" }
 
-// ReadPrompts returns the default prompts with those replaced for which dir has
-// a file. A file in dir by any other name is an error: it is most likely a typo.
-func ReadPrompts(dir string) (Prompts, error) {
-	prompts := DefaultPrompts()
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("prompts: %w", err)
-	}
-	for _, f := range files {
-		if _, known := prompts[f.Name()]; !known {
-			return nil, fmt.Errorf("prompts: %s is none of the prompt files, which are %s", filepath.Join(dir, f.Name()), strings.Join(prompts.names(), ", "))
-		}
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("prompts: %w", err)
-		}
-		if err := prompts.replace(f.Name(), string(text)); err != nil {
-			return nil, fmt.Errorf("prompts: %s: %w", filepath.Join(dir, f.Name()), err)
+// Framing returns the words that introduce the memory under a framing.
+func (p Prompts) Framing(framing string) string { return p[framingFile(framing)] }
+
+// framingNames lists the framings that the study has words for.
+func (s *Study) framingNames() []string {
+	names := slices.Clone(Framings)
+	for _, file := range s.Prompts.Names() {
+		if m := framingPattern.FindStringSubmatch(file); m != nil && !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
 		}
 	}
-	return prompts, nil
+	return names
 }
 
-// replace puts a file's text in the place of the one that ships.
-func (p Prompts) replace(name, text string) error {
-	if strings.TrimSpace(text) == "" {
-		return errors.New("it is empty; take it away to use the one that ships")
-	}
+// SetPrompt puts a text in the place of a prompt file, or gives words to a
+// framing of the study's own.
+func (s *Study) SetPrompt(file, text string) error {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	var err error
-	switch name {
-	case "navigate.txt":
+	switch known := slices.Contains(DefaultPrompts().Names(), file) || framingPattern.MatchString(file); {
+	case !known:
+		return fmt.Errorf("%s is none of the prompt files, which are %s, and framing-NAME.txt for a framing of one's own", file, strings.Join(DefaultPrompts().Names(), ", "))
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("%s: it is empty; take it away to use the one that ships", file)
+	case file == "navigate.txt":
 		_, err = navigate.New(nil, navigate.Options{Prompt: text})
-	case "audit.txt", "audit-score.txt":
+	case file == "audit.txt" || file == "audit-score.txt":
 		_, err = llm.ParseTemplate(text, audit.Places...)
-	default: // an introduction of the memory, which has no place for anything
+	default: // the introduction of a memory, which has no place for anything
 		_, err = llm.ParseTemplate(text)
 	}
-	p[name] = text
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if s.Prompts == nil {
+		s.Prompts = Prompts{}
+	}
+	s.Prompts[file] = text
+	return nil
+}
+
+// ReadPrompts puts the prompt files of a folder in the place of those that ship.
+// A file by any other name is an error, as is the framing of a name that the
+// study does not know: it is most likely a typo.
+func (s *Study) ReadPrompts(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("prompts: %w", err)
+	}
+	for _, f := range files {
+		at := filepath.Join(dir, f.Name())
+		if m := framingPattern.FindStringSubmatch(f.Name()); m != nil && !slices.Contains(s.framingNames(), m[1]) && !slices.Contains(s.Framings, m[1]) {
+			return fmt.Errorf("prompts: %s is the framing of no name that the study has; it has %s", at, strings.Join(s.framingNames(), ", "))
+		}
+		text, err := readBounded(at)
+		if err == nil {
+			err = s.SetPrompt(f.Name(), string(text))
+		}
+		if err != nil {
+			return fmt.Errorf("prompts: in %s: %w", dir, err)
+		}
+	}
+	return nil
 }
 
 // Write puts every prompt file into dir, which must not hold one yet.
@@ -93,7 +151,7 @@ func (p Prompts) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("prompts: %w", err)
 	}
-	for _, name := range p.names() {
+	for _, name := range p.Names() {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("prompts: %s is there already; choose another folder", path)
@@ -105,14 +163,8 @@ func (p Prompts) Write(dir string) error {
 	return nil
 }
 
-func (p Prompts) names() []string {
-	names := make([]string, 0, len(p))
-	for name := range p {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+// Names lists the files in order.
+func (p Prompts) Names() []string { return slices.Sorted(maps.Keys(p)) }
 
 // Sums returns the SHA-256 of each prompt file, in hex.
 func (p Prompts) Sums() map[string]string {

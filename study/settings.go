@@ -18,7 +18,7 @@ func (s *Study) Clone() *Study {
 	if err != nil {
 		panic("study: " + err.Error()) // plain data: cannot happen
 	}
-	out.Asked, out.given = s.Asked, s.given
+	out.Asked, out.given, out.Prompts = s.Asked, s.given, maps.Clone(s.Prompts)
 	return out
 }
 

@@ -7,7 +7,6 @@ package study
 import (
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,6 +33,11 @@ type Study struct {
 	Again        bool              `json:"again"`           // ask once more for the verdicts that a reply left out
 	ViewRadius   int               `json:"view_radius"`     // Manhattan; 0 for the whole lake
 	Strict       bool              `json:"strict_schedule"` // apply every L3 flip to the letter, even under the agent
+
+	// Prompts are prompt files, by name, that take the place of those that ship,
+	// and the words of framings of the study's own. They are identified by their
+	// hashes in a run's manifest and are no part of a trial's key.
+	Prompts Prompts `json:"-"`
 
 	// What is tested, declared before the run. It determines no trial.
 	record.Tests
@@ -88,140 +92,49 @@ func (s *Size) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Framings are the wordings that introduce the memory in prompts.
-var Framings = []string{"neutral", "trusted", "warned"}
+// Framings are the wordings that introduce the memory in prompts and ship with
+// the program; a study may have its own (Study.Prompts).
+var Framings = record.Framings.Names()
 
 // Tasks are what a study can do.
 var Tasks = []string{record.Detect, record.Navigate}
 
 // Modalities are the ways an observation is shown.
-var Modalities = []string{record.Text, record.Vision}
+var Modalities = record.Modalities.Names()
 
 var namePattern = regexp.MustCompile(`^[\pL\pN][\pL\pN ._-]{0,99}$`)
 
 // Check returns an error that names everything wrong with the study, nil when
 // it can be planned. Models are not looked up.
 func (s *Study) Check() error {
-	var errs []error
+	errs := s.checkFields()
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(s.Models) == 0 {
-		fail("no model; name at least one")
-	}
-	if len(s.Seeds) == 0 {
-		fail("no seed; name at least one")
-	}
-	for _, seed := range s.Seeds {
-		if seed < 0 {
-			fail("seed %d: it must not be negative", seed)
-		}
-	}
-	if len(s.Sizes) == 0 {
-		fail("no size; name at least one")
-	}
 	for _, size := range s.Sizes {
 		if err := lake.CheckSize(size.Rows, size.Cols); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if !(s.HoleFraction > 0 && s.HoleFraction < 1) {
-		fail("hole fraction %v: it must lie between 0 and 1", s.HoleFraction)
-	}
-	if len(s.Regimes) == 0 {
-		fail("no regime; there are L1, L2 and L3")
-	}
-	for _, r := range s.Regimes {
-		if _, err := instance.ParseRegime(string(r)); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(s.Framings) == 0 {
-		fail("no framing; there are %s", strings.Join(Framings, ", "))
-	}
-	for _, f := range s.Framings {
-		if !slices.Contains(Framings, f) {
-			fail("unknown framing %q; there are %s", f, strings.Join(Framings, ", "))
-		}
-	}
-	if s.ViewRadius < 0 {
-		fail("view radius %d: it must not be negative; 0 shows the whole lake", s.ViewRadius)
-	}
 	if !namePattern.MatchString(s.Name) {
 		fail("name %q: it names the run's folder; use letters, digits, spaces, and . _ - behind the first", s.Name)
-	}
-	if p := s.Params; p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= math.MaxFloat32) {
-		fail("temperature %v: it must be a number that is not negative", *p.Temperature)
-	}
-	if p := s.Params; p.TopP != nil && !(*p.TopP >= 0 && *p.TopP <= 1) {
-		fail("top_p %v: it must lie between 0 and 1", *p.TopP)
-	}
-	if p := s.Params; p.MaxTokens != nil && *p.MaxTokens < 1 {
-		fail("max_tokens %d: at least one is needed", *p.MaxTokens)
-	}
-	if p := s.Params; p.Thinking != nil && *p.Thinking < 0 {
-		fail("thinking %d: a budget of tokens must not be negative; 0 asks for none", *p.Thinking)
 	}
 	if s.Detection == nil && s.Navigation == nil {
 		fail("no task; there are detect and navigate")
 	}
 	if d := s.Detection; d != nil {
-		errs = append(errs, checkModalities("detection", d.Modalities))
-		errs = append(errs, checkStrategies("detection", d.Detectors))
 		for _, st := range d.Detectors {
 			if !st.Detects() {
 				fail("detection: %s asks no model to judge the memory; use omcd or self-verify", st.Name)
 			}
 		}
 	}
-	if n := s.Navigation; n != nil {
-		errs = append(errs, checkModalities("navigation", n.Modalities))
-		errs = append(errs, checkStrategies("navigation", n.Strategies))
-		if n.Episodes < 1 {
-			fail("navigation: %d episodes; at least one is needed", n.Episodes)
-		}
+	if s.tooLarge() {
+		fail("the study has more than %d trials, which are more than can be made; take fewer seeds, sizes, episodes or models", maxTrials)
 	}
-	errs = append(errs, s.checkTests()...)
-	errs = append(errs, repeated("model", s.Models), repeated("seed", s.Seeds), repeated("regime", s.Regimes),
-		repeated("size", s.Sizes), repeated("framing", s.Framings))
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.checkTests()...)...)
 }
 
 // Shows reports whether any task shows the lake in that way.
 func (s *Study) Shows(modality string) bool {
 	return s.Detection != nil && slices.Contains(s.Detection.Modalities, modality) ||
 		s.Navigation != nil && slices.Contains(s.Navigation.Modalities, modality)
-}
-
-func checkModalities(task string, modalities []string) error {
-	if len(modalities) == 0 {
-		return fmt.Errorf("%s: no modality; there are text and vision", task)
-	}
-	for _, m := range modalities {
-		if !slices.Contains(Modalities, m) {
-			return fmt.Errorf("%s: unknown modality %q; there are text and vision", task, m)
-		}
-	}
-	return repeated("modality", modalities)
-}
-
-func checkStrategies(task string, strategies []Strategy) error {
-	if len(strategies) == 0 {
-		return fmt.Errorf("%s: no strategy; there are %s", task, strings.Join(StrategyNames(), ", "))
-	}
-	for _, st := range strategies {
-		if err := st.check(); err != nil {
-			return fmt.Errorf("%s: %w", task, err)
-		}
-	}
-	return repeated("strategy", strategies)
-}
-
-// repeated returns an error for the first value that stands twice: its trials
-// would be one.
-func repeated[T comparable](what string, values []T) error {
-	for i, v := range values {
-		if slices.Contains(values[:i], v) {
-			return fmt.Errorf("%s %v is named twice", what, v)
-		}
-	}
-	return nil
 }

@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 	s.Navigation.Strategies = []study.Strategy{study.OMCD, study.OMCD}
 	s.Navigation.Episodes = 0
 	err := s.Check()
-	for _, want := range []string{"seed -1", "seed 5 is named twice", "L9", "shouted", "hole fraction 1", "3 rows", "smell", "named twice", "0 episodes"} {
+	for _, want := range []string{"seeds -1", "seeds: 5 is named twice", `regimes: unknown value "L9"`, "shouted", "hole_fraction 1", "3 rows", "smell", "navigation.strategies: omcd is named twice", "navigation.episodes 0"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -119,17 +119,17 @@ func TestPrompts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "framing-neutral.txt"), []byte("NEUTRAL WORDS\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	prompts, err := study.ReadPrompts(dir)
-	if err != nil {
+	s := preset(t, "quick")
+	if err := s.ReadPrompts(dir); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := prompts.Sums(), study.DefaultPrompts().Sums(); a["framing-neutral.txt"] == b["framing-neutral.txt"] || a["audit.txt"] != b["audit.txt"] {
+	if a, b := s.AllPrompts().Sums(), study.DefaultPrompts().Sums(); a["framing-neutral.txt"] == b["framing-neutral.txt"] || a["audit.txt"] != b["audit.txt"] {
 		t.Errorf("sums %v and %v", a, b)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "adit.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "adit.txt is none of") {
+	if err := s.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "adit.txt is none of") {
 		t.Errorf("a misspelt file: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "adit.txt")); err != nil {
@@ -138,13 +138,105 @@ func TestPrompts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "audit.txt"), []byte("{{context}} {{observation}} {{entires}}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "audit.txt") || !strings.Contains(err.Error(), "entires") {
+	if err := s.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "audit.txt") || !strings.Contains(err.Error(), "entires") {
 		t.Errorf("a broken prompt file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "audit.txt"), []byte(" \n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "it is empty") {
+	if err := s.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "it is empty") {
 		t.Errorf("an empty prompt file: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "audit.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "framing-neutrl.txt"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReadPrompts(dir); err == nil || !strings.Contains(err.Error(), "framing-neutrl.txt") {
+		t.Errorf("the framing of no study: %v", err)
+	}
+}
+
+// Wordings of a study file must reach its prompts and name a framing of its own,
+// and must not move the key of any trial that has the same settings.
+func TestPromptsOfAFile(t *testing.T) {
+	s, err := study.Parse("{framings: [neutral, blunt], base: quick, seeds: 1, prompts: {framing-blunt: Old notes., framing-neutral: Other words.}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.AllPrompts()
+	if all.Framing("blunt") != "Old notes.\n" || all.Framing("neutral") != "Other words.\n" || all["audit.txt"] != study.DefaultPrompts()["audit.txt"] {
+		t.Errorf("prompts: %q", all)
+	}
+	if c := s.Clone(); c.AllPrompts().Framing("blunt") != "Old notes.\n" {
+		t.Error("a copy has lost its wordings")
+	}
+	plain := preset(t, "quick")
+	plain.AskFirst(1)
+	own := map[string]bool{}
+	for spec := range s.Specs() {
+		own[spec.Key] = true
+	}
+	for spec := range plain.Specs() {
+		if !own[spec.Key] {
+			t.Fatalf("the key of %+v has moved", spec)
+		}
+	}
+	for text, want := range map[string]string{
+		"{base: quick, framings: blunt}":                       `unknown value "blunt"; there are neutral, trusted, warned`,
+		"{base: quick, prompts: {adit: x}}":                    "adit.txt is none of the prompt files",
+		"{base: quick, prompts: {framing-x: '{{memory}}'}}":    "framing-x.txt: ",
+		"{base: quick, prompts: {navigate: no places}}":        "navigate.txt: ",
+		"{base: quick, prompts: {framing-../../x: words}}":     "none of the prompt files",
+		"{base: quick, prompts: {framing-x: ''}, framings: x}": "it is empty",
+	} {
+		if _, err := study.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The prompts that version 0.1 shipped must be found by their hashes, or its
+// runs could not be checked any more.
+func TestEarlierPrompts(t *testing.T) {
+	sums := map[string]string{
+		"framing-neutral.txt": "536f2dbcedcef4a35744cd333e91f175b0a2581f305cb043a8ce93567cc304c9",
+		"audit.txt":           "92388530e5a710f24d1d8b362612c690b62793e90dc5860fafc2aa21fa5b0ca0",
+		"navigate.txt":        "nothing",
+	}
+	got := study.EarlierPrompts(sums)
+	if len(got) != 2 || !strings.Contains(got["framing-neutral.txt"], "one entry a cell") || got["audit.txt"] == "" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// What would take more memory or time than a machine has must be refused where
+// it is read.
+func TestFileBounds(t *testing.T) {
+	for name, text := range map[string]string{
+		"flow":      "models: " + strings.Repeat("[", 200_000),
+		"mappings":  "models: " + strings.Repeat("{a: ", 100_000),
+		"sequences": strings.Repeat("- ", 200_000) + "a",
+		"keys":      strings.Repeat("? ", 200_000) + "a",
+		"blocks": func() string {
+			var b strings.Builder
+			for i := range 900 {
+				b.WriteString(strings.Repeat(" ", i) + "a:\n")
+			}
+			return b.String()
+		}(),
+		"tags":      "name: " + strings.Repeat("!a ", 1000) + "x",
+		"documents": strings.Repeat("---\na: b\n", 10_000),
+		"size":      "name: " + strings.Repeat("x", 2<<20),
+		"episodes":  "{base: quick, navigation: {episodes: 1000000000}}",
+		"trials":    "{base: paper, seeds: 10000, navigation: {episodes: 10000}}",
+	} {
+		if _, err := study.Parse(text); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.1000v", name, err)
+		}
+	}
+	if _, err := study.ReadFile("/dev/zero"); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a file that never ends: %v", err)
 	}
 }

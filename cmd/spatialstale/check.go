@@ -6,7 +6,6 @@ import (
 
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
-	"github.com/spatialstale/spatialstale/study"
 )
 
 type checkCmd struct {
@@ -24,12 +23,6 @@ func (c *checkCmd) Run(e *env) error {
 		return err
 	}
 	defer stored.Close()
-	var prompts study.Prompts
-	if c.Prompts != "" {
-		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
-			return err
-		}
-	}
 	problems := 0
 	var unsaid error // what could not be written
 	say := func(format string, args ...any) {
@@ -37,7 +30,7 @@ func (c *checkCmd) Run(e *env) error {
 			unsaid = err
 		}
 	}
-	v, err := stored.Check(e.ctx, prompts, func(text string) {
+	v, err := stored.Check(e.ctx, c.Prompts, func(text string) {
 		if problems++; problems <= shownProblems {
 			say("wrong: %s\n", text)
 		}

@@ -9,12 +9,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/spatialstale/spatialstale/run"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // Exit codes.
@@ -114,14 +118,41 @@ func execute(args []string, e env) int {
 // its parser.
 type exitRequest struct{ code int }
 
+// newCLI returns the command line with the flags that are made from a study's
+// settings.
+func newCLI() *cli {
+	c := &cli{}
+	for _, f := range []*studyFlags{&c.Run.studyFlags, &c.Plan.studyFlags} {
+		f.Plugins = kong.Plugins{settingFlags(false)}
+		f.lakeFlags.Plugins = kong.Plugins{settingFlags(true)}
+	}
+	c.Dataset.lakeFlags.Plugins = kong.Plugins{settingFlags(true)}
+	return c
+}
+
+// decimal reads whole numbers as people write them: 010 is ten, on every flag.
+func decimal(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || target.OverflowInt(n) {
+		return fmt.Errorf("want a whole number, got %q", text)
+	}
+	target.SetInt(n)
+	return nil
+}
+
 func dispatch(args []string, e env) (err error) {
-	var c cli
-	parser, err := kong.New(&c,
+	c := newCLI()
+	parser, err := kong.New(c,
 		kong.Name("spatialstale"),
 		kong.Description(description),
 		kong.Writers(e.stdout, e.stderr),
-		kong.Vars{"version": "spatialstale " + run.Version()},
+		kong.Vars{"version": "spatialstale " + run.Version(), "presets": strings.Join(study.Presets(), ", ")},
 		kong.Exit(func(code int) { panic(exitRequest{code}) }),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(decimal)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/run"
-	"github.com/spatialstale/spatialstale/study"
 )
 
 // executionFlags say how a study is run; no result depends on them.
@@ -56,17 +55,12 @@ type modelFlags struct {
 }
 
 // options are what the flags say of a run of these models.
-func (f *executionFlags) options(asked *modelFlags, promptsDir string, models []string) (o run.Options, err error) {
+func (f *executionFlags) options(asked *modelFlags, models []string) (o run.Options, err error) {
 	if n := f.Concurrency; n != nil && *n < 1 {
 		return o, usageError{fmt.Errorf("--concurrency %d: at least one trial must be in progress", *n)}
 	}
 	o.Pace = run.Pace{Concurrency: value(f.Concurrency), MaxRetries: asked.MaxRetries, MaxErrors: f.MaxErrors}
 	o.Budget = (*price.USD)(f.Budget)
-	if promptsDir != "" {
-		if o.Prompts, err = study.ReadPrompts(promptsDir); err != nil {
-			return o, err
-		}
-	}
 	if f.Prices != "" {
 		if o.Prices, err = price.Read(f.Prices); err != nil {
 			return o, err

@@ -54,7 +54,7 @@ func pingTrial(model, modality string) (*llm.Request, error) {
 	s.Detection = nil
 	s.Navigation = &study.Navigation{Modalities: []string{modality}, Strategies: []study.Strategy{noMemory}, Episodes: 1}
 	for t := range s.Plan() {
-		requests, err := run.Requests(s, &t, study.DefaultPrompts())
+		requests, err := run.Requests(s, &t)
 		if err != nil {
 			return nil, err
 		}

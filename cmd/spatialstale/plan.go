@@ -14,10 +14,9 @@ import (
 type planCmd struct {
 	studyFlags
 	powerFlags
-	Prices  string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
-	Detail  string `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
-	Prompts string `placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
-	JSON    bool   `name:"json" help:"Write the plan as JSON."`
+	Prices string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
+	Detail string `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
+	JSON   bool   `name:"json" help:"Write the plan as JSON."`
 }
 
 // Run says what run would do, and what it would cost. It asks no model and
@@ -51,13 +50,7 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	prompts := study.DefaultPrompts()
-	if c.Prompts != "" {
-		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
-			return err
-		}
-	}
-	calls, err := run.Volumes(s, prompts)
+	calls, err := run.Volumes(s)
 	if err != nil {
 		return err
 	}

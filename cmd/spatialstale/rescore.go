@@ -4,7 +4,6 @@ import (
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
-	"github.com/spatialstale/spatialstale/study"
 )
 
 // rescoreRun reads the stored replies of a run's own trials again. Prompts that
@@ -16,13 +15,7 @@ func rescoreRun(e *env, dir, promptsDir string, frame *analysis.Frame, into *ana
 		return err
 	}
 	defer stored.Close()
-	var prompts study.Prompts
-	if promptsDir != "" {
-		if prompts, err = study.ReadPrompts(promptsDir); err != nil {
-			return err
-		}
-	}
-	return stored.Rescore(e.ctx, prompts, func(r run.Rescored) error {
+	return stored.Rescore(e.ctx, promptsDir, func(r run.Rescored) error {
 		switch {
 		case !frame.Owns(dir, &r.Stored.Spec):
 			return nil

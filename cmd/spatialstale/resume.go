@@ -25,12 +25,12 @@ func (c *resumeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.options(&c.modelFlags, c.Prompts, models)
+	o, err := c.options(&c.modelFlags, models)
 	if err != nil {
 		return err
 	}
 	o.Now = e.now
-	session, err := run.Resume(e.ctx, c.Dir, run.ResumeOptions{Options: o, Set: c.Set, Add: c.Add, RetryErrors: c.RetryErrors})
+	session, err := run.Resume(e.ctx, c.Dir, run.ResumeOptions{Options: o, Prompts: c.Prompts, Set: c.Set, Add: c.Add, RetryErrors: c.RetryErrors})
 	if errors.Is(err, run.ErrFinished) {
 		c.say(e, "%s is finished: nothing to do\n", c.Dir)
 		if err := c.results(e, c.Dir, false); err != nil || failed == 0 {

@@ -18,7 +18,6 @@ type runCmd struct {
 	executionFlags `group:"How the study is run:"`
 	Dataset        string   `group:"How the study is run:" placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
 	Replay         []string `group:"How the study is run:" sep:"none" placeholder:"RUN" help:"Ask no model: take every answer from the recorded replies of this run; repeat for several. The study is that run's unless one is named."`
-	Prompts        string   `group:"How the study is run:" placeholder:"DIR" help:"Take prompt files from this folder in place of those that ship."`
 	Out            string   `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
 	modelFlags     `group:"How models are reached (docs/models.md):"`
 }
@@ -38,7 +37,7 @@ func (c *runCmd) Run(e *env) error {
 	if err := run.NameModels(s.Models); err != nil {
 		return err
 	}
-	o, err := c.options(&c.modelFlags, c.Prompts, s.Models)
+	o, err := c.options(&c.modelFlags, s.Models)
 	if err != nil {
 		return err
 	}

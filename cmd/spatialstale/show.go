@@ -263,18 +263,17 @@ func (c *showCmd) showPrompts(w io.Writer, regime instance.Regime) error {
 		s.Navigation.Strategies = []study.Strategy{by}
 		s.Navigation.Modalities = []string{c.Modality}
 	}
-	if err := s.Check(); err != nil {
-		return usageError{err}
-	}
-	prompts := study.DefaultPrompts()
 	if c.Prompts != "" {
-		if prompts, err = study.ReadPrompts(c.Prompts); err != nil {
+		if err := s.ReadPrompts(c.Prompts); err != nil {
 			return err
 		}
 	}
+	if err := s.Check(); err != nil {
+		return usageError{err}
+	}
 	var requests []*llm.Request
 	for t := range s.Plan() { // the first trial stands for all
-		if requests, err = run.Requests(s, &t, prompts); err != nil {
+		if requests, err = run.Requests(s, &t); err != nil {
 			return err
 		}
 		break

@@ -3,42 +3,115 @@ package main
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/spatialstale/spatialstale/instance"
-	"github.com/spatialstale/spatialstale/record"
+	"github.com/alecthomas/kong"
+
 	"github.com/spatialstale/spatialstale/study"
 )
 
-// lakeFlags choose among the lakes of a study.
-type lakeFlags struct {
-	Seeds  *int         `placeholder:"N" group:"What is run:" help:"Take the first N of the study's 50 seeds (more than 50 continues the same draw)."`
-	Seed   []int        `placeholder:"SEED" group:"What is run:" help:"Take this seed; repeat for several."`
-	Regime []string     `placeholder:"L1,L2,L3" group:"What is run:" help:"Regimes of change: L1 (spot), L2 (cluster), L3 (online)."`
-	Size   []study.Size `placeholder:"ROWSxCOLS" group:"What is run:" help:"Size of the lake, 4 to 64 cells a side; one number for a square."`
+// studyFlags choose a study and change it: besides those below, a flag for each
+// setting of a study that has one (study.Fields).
+type studyFlags struct {
+	Study   string   `arg:"" optional:"" help:"Preset or YAML file (docs/studies.md); paper unless given. Presets: ${presets}."`
+	Set     []string `sep:"none" placeholder:"KEY=VALUE" group:"What is run:" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
+	Prompts string   `placeholder:"DIR" group:"What is run:" help:"Take prompt files from this folder in place of those that ship."`
+	lakeFlags
+	kong.Plugins // one struct, made by settingFlags
 }
 
-// studyFlags choose a study and change it.
-type studyFlags struct {
-	Study string   `arg:"" optional:"" help:"Preset or YAML file (docs/studies.md); paper unless given. Presets: paper, quick, vision, batch, score, framing, sizes."`
-	Set   []string `sep:"none" placeholder:"KEY=VALUE" group:"What is run:" help:"Change a setting of the study, as in navigation.episodes=3; repeat for several."`
-	Model []string `sep:"none" placeholder:"NAME" group:"What is run:" help:"Model to run, as provider/name (spatialstale models lists them); repeat for several. Replaces the study's models."`
-	lakeFlags
-	Task       []string `placeholder:"detect,navigate" group:"What is run:" help:"Tasks to run."`
-	Modality   []string `placeholder:"text,vision" group:"What is run:" help:"How observations are shown, in every task."`
-	Strategy   []string `placeholder:"omcd,…" group:"What is run:" help:"Strategies: no-memory, no-filter, self-verify, omcd, oracle, score. Detection takes those that ask a model."`
-	Episodes   *int     `placeholder:"N" group:"What is run:" help:"Episodes per seed, regime, strategy and model."`
-	Framing    []string `placeholder:"neutral" group:"What is run:" help:"How the memory is introduced: neutral, trusted, warned."`
-	ViewRadius int      `placeholder:"R" group:"What is run:" help:"Show only cells within R moves of the agent; 0 shows the whole lake."`
-	Strict     bool     `name:"strict-schedule" group:"What is run:" help:"Apply every L3 change to the letter, even under the agent."`
-	Again      bool     `group:"What is run:" help:"Ask once more for verdicts that a reply left out."`
+// lakeFlags choose among the lakes of a study.
+type lakeFlags struct {
+	Seed         []string `placeholder:"SEED" group:"What is run:" help:"Take this seed; repeat for several."`
+	kong.Plugins          // one struct, made by settingFlags
+}
 
-	Temperature *float64 `placeholder:"T" group:"What models are asked for:" help:"Sampling temperature; the provider's default unless given."`
-	TopP        *float64 `placeholder:"P" group:"What models are asked for:" help:"Nucleus sampling; the provider's default unless given."`
-	MaxTokens   *int     `placeholder:"N" group:"What models are asked for:" help:"Cap on a reply's tokens, thinking as well; ample for the answer asked unless given."`
-	Thinking    *int     `placeholder:"N" group:"What models are asked for:" help:"Budget of thinking in tokens, where a protocol has one; 0 asks for none."`
-	Logprobs    bool     `group:"What models are asked for:" help:"The probabilities behind the verdicts, where a server gives them."`
+// lakeSettings are the flags of settings that choose among lakes.
+var lakeSettings = []string{"seeds", "size", "regime"}
+
+// settingFlags returns a struct for kong with a flag for each setting of a study
+// that has one: lists as []string, switches as bool, the rest as *string.
+func settingFlags(lakes bool) any {
+	var fields []reflect.StructField
+	for i := range study.Fields {
+		f := &study.Fields[i]
+		name := fieldName(f.Flag)
+		if f.Flag == "" || slices.Contains(lakeSettings, f.Flag) != lakes || slices.ContainsFunc(fields, func(o reflect.StructField) bool { return o.Name == name }) {
+			continue
+		}
+		list, boolean := f.Kind()
+		field := reflect.StructField{Name: name, Type: reflect.TypeFor[*string]()}
+		tag := fmt.Sprintf("name:%q group:%q ", f.Flag, "What is run:")
+		switch {
+		case boolean:
+			field.Type = reflect.TypeFor[bool]()
+		case f.Flag == "seeds":
+			tag += `placeholder:"N" `
+		case list:
+			field.Type = reflect.TypeFor[[]string]()
+			tag += fmt.Sprintf("placeholder:%q ", strings.ToUpper(f.Flag))
+			if f.Flag == "model" {
+				tag += `sep:"none" `
+			}
+		default:
+			tag += `placeholder:"X" `
+		}
+		about := strings.ToUpper(f.About[:1]) + f.About[1:] + "."
+		if f.Flag == "strategy" {
+			about = "Strategies: no-memory, no-filter, self-verify, omcd, oracle, score. Detection takes those that ask a model."
+		}
+		field.Tag = reflect.StructTag(tag + fmt.Sprintf("help:%q", about))
+		fields = append(fields, field)
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+// fieldName is a flag's name as that of a Go field.
+func fieldName(flag string) string {
+	name := ""
+	for word := range strings.SplitSeq(flag, "-") {
+		if word != "" {
+			name += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return name
+}
+
+// given returns the values of the setting flags that were given, and their names
+// in the order in which they are applied: tasks first, which others rest on.
+func given(plugins kong.Plugins) (flags []string, values map[string][]string) {
+	values = map[string][]string{}
+	for _, plugin := range plugins {
+		v := reflect.ValueOf(plugin).Elem()
+		for i := range v.NumField() {
+			flag := v.Type().Field(i).Tag.Get("name")
+			switch value := v.Field(i).Interface().(type) {
+			case bool:
+				if value {
+					values[flag] = []string{"true"}
+				}
+			case *string:
+				if value != nil {
+					values[flag] = []string{*value}
+				}
+			case []string:
+				if len(value) > 0 {
+					values[flag] = value
+				}
+			}
+			if values[flag] == nil {
+				continue
+			}
+			if flag == "task" {
+				flags = slices.Insert(flags, 0, flag)
+			} else {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	return flags, values
 }
 
 // build returns the study that the flags describe.
@@ -57,60 +130,41 @@ func (f *studyFlags) change(s *study.Study) (*study.Study, error) {
 			return nil, usageError{err}
 		}
 	}
-	if len(f.Model) > 0 {
-		s.Models = f.Model
-	}
-	switch {
-	case f.Seeds != nil && len(f.Seed) > 0:
-		return nil, usageError{errors.New("--seeds takes the first seeds of the study and --seed names them; give one of the two")}
-	case f.Seeds != nil && (*f.Seeds < 1 || *f.Seeds > instance.MaxSeeds):
-		return nil, usageError{fmt.Errorf("--seeds %d: there are 1 to %d", *f.Seeds, instance.MaxSeeds)}
-	case f.Seeds != nil:
-		s.AskFirst(*f.Seeds)
-	case len(f.Seed) > 0:
-		s.AskSeeds(f.Seed)
-	}
-	if len(f.Regime) > 0 {
-		var regimes []instance.Regime
-		for _, name := range f.Regime {
-			r, err := instance.ParseRegime(name)
-			if err != nil {
-				return nil, usageError{err}
-			}
-			regimes = append(regimes, r)
+	if f.Prompts != "" {
+		if err := s.ReadPrompts(f.Prompts); err != nil {
+			return nil, err
 		}
-		s.AskRegimes(regimes)
 	}
-	if err := f.chooseTasks(s); err != nil {
+	if err := errors.Join(f.lakeFlags.change(s), apply(s, f.Plugins)); err != nil {
 		return nil, usageError{err}
 	}
-	if len(f.Size) > 0 {
-		s.AskSizes(f.Size)
-	}
-	if len(f.Framing) > 0 {
-		s.Framings = f.Framing
-	}
-	if f.Temperature != nil {
-		s.Params.Temperature = f.Temperature
-	}
-	if f.TopP != nil {
-		s.Params.TopP = f.TopP
-	}
-	if f.MaxTokens != nil {
-		s.Params.MaxTokens = f.MaxTokens
-	}
-	if f.Thinking != nil {
-		s.Params.Thinking = f.Thinking
-	}
-	s.Params.Logprobs = s.Params.Logprobs || f.Logprobs
-	if f.ViewRadius != 0 {
-		s.ViewRadius = f.ViewRadius
-	}
-	s.Strict, s.Again = s.Strict || f.Strict, s.Again || f.Again
 	if err := s.Check(); err != nil {
 		return nil, usageError{err}
 	}
 	return s, nil
+}
+
+func (f *lakeFlags) change(s *study.Study) error {
+	flags, _ := given(f.Plugins)
+	if len(f.Seed) > 0 {
+		if slices.Contains(flags, "seeds") {
+			return errors.New("--seeds takes the first seeds of the study and --seed names them; give one of the two")
+		}
+		if err := s.Set("seeds=[" + strings.Join(f.Seed, ", ") + "]"); err != nil {
+			return fmt.Errorf("--seed: %w", err)
+		}
+	}
+	return apply(s, f.Plugins)
+}
+
+func apply(s *study.Study, plugins kong.Plugins) error {
+	flags, values := given(plugins)
+	for _, flag := range flags {
+		if err := s.SetFlag(flag, values[flag]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // base is the study before the flags change it: a file where the name looks
@@ -127,55 +181,4 @@ func (f *studyFlags) base() (*study.Study, error) {
 		return nil, fmt.Errorf("%w; a file's name ends in .yaml", err)
 	}
 	return s, nil
-}
-
-// chooseTasks applies the flags that concern tasks.
-func (f *studyFlags) chooseTasks(s *study.Study) error {
-	for _, task := range f.Task {
-		if task != record.Detect && task != record.Navigate {
-			return fmt.Errorf("unknown task %q; there are %s and %s", task, record.Detect, record.Navigate)
-		}
-	}
-	if len(f.Task) > 0 {
-		if !slices.Contains(f.Task, record.Detect) {
-			s.Detection = nil
-		}
-		if !slices.Contains(f.Task, record.Navigate) {
-			s.Navigation = nil
-		}
-	}
-	var all, detectors []study.Strategy
-	for _, name := range f.Strategy {
-		st, err := study.NamedStrategy(name)
-		if err != nil {
-			return err
-		}
-		all = append(all, st)
-		if st.Detects() {
-			detectors = append(detectors, st)
-		}
-	}
-	if d := s.Detection; d != nil {
-		if len(f.Modality) > 0 {
-			d.Modalities = f.Modality
-		}
-		switch {
-		case len(detectors) > 0:
-			d.Detectors = detectors
-		case len(all) > 0 && slices.Contains(f.Task, record.Detect):
-			return fmt.Errorf("--strategy %s: a detection needs one that asks a model to judge the memory, such as omcd", strings.Join(f.Strategy, ","))
-		}
-	}
-	if n := s.Navigation; n != nil {
-		if len(f.Modality) > 0 {
-			n.Modalities = f.Modality
-		}
-		if len(all) > 0 {
-			n.Strategies = all
-		}
-		if f.Episodes != nil {
-			n.Episodes = *f.Episodes
-		}
-	}
-	return nil
 }
