@@ -104,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	limited := command(t, append(study, dir)...)
-	limited.Args = append([]string{"sh", "-c", `ulimit -f 500; exec "$0" "$@"`, limited.Path}, limited.Args[1:]...)
+	limited.Args = append([]string{"sh", "-c", `ulimit -f 1500; exec "$0" "$@"`, limited.Path}, limited.Args[1:]...)
 	limited.Path, _ = exec.LookPath("sh")
 	code, _, stderr := finish(t, limited)
 	if code != exitStopped || !strings.Contains(stderr, "spatialstale resume "+dir) || strings.Contains(stderr, "goroutine ") {
