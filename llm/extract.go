@@ -177,7 +177,7 @@ var unreadable = regexp.MustCompile("^(?:\\{\\s*[\"'“‘][^{}]*\\}[\\s,，]*)*
 func (x *extraction) read(text string, i int) (c candidate, ok bool) {
 	for _, strict := range []bool{true, false} {
 		p, v, ok := parse(text, i, strict)
-		x.work -= p.at - i
+		x.work -= p.work
 		if ok || strict && p.cut {
 			return candidate{i, p.end(), v, ok, p.cut, !strict}, true
 		}

@@ -76,6 +76,7 @@ var extractCases = []struct {
 	{"repeated key", `{"id":1,"id":2}`, hasID, `{"id":1,"id":2}`, nil},
 	{"invalid UTF-8", "{\"id\":\"\xff\"}", hasID, `{"id":"` + "\uFFFD" + `"}`, nil},
 	{"tag inside a strict value", `{"id":"<think>"}`, hasID, `{"id":"<think>"}`, nil},
+	{"a number", "5", func(any) bool { return true }, `5`, nil},
 	{"empty", " \n", hasID, ``, nil},
 	{"no value", "RIGHT", hasAction, ``, nil},
 
@@ -331,6 +332,27 @@ func TestExtractKeepsWhatIsComplete(t *testing.T) {
 			if len(list) < n || !reflect.DeepEqual(list[n-1], list[0]) || len(list[0].(llm.Object)) != 3 {
 				t.Fatalf("%d members and %q: kept %s", n, member[:cut], plainly(got))
 			}
+		}
+	}
+}
+
+// Long honest replies are read whole; would fail if what bounds the work on
+// hostile ones bounded these.
+func TestExtractLong(t *testing.T) {
+	const n = 3000
+	lines := strings.Repeat(`{"id":1,"r":"says (2,5) is F"}`+"\n", n)
+	for name, text := range map[string]string{
+		"lines":           lines,
+		"lines in prose":  "So [mem_021]:\n" + lines + "Done.",
+		"a list":          "[" + strings.ReplaceAll(strings.TrimSpace(lines), "\n", ",") + "]",
+		"a list cut off":  "[" + strings.ReplaceAll(strings.TrimSpace(lines), "\n", ",") + `,{"id`,
+		"Python":          "[" + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(lines), "\n", ","), `"`, "'") + ",]",
+		"a list in fence": "```\n[" + strings.ReplaceAll(strings.TrimSpace(lines), "\n", ",") + "]\n```",
+		"thinking":        "<think>" + lines + "</think>" + lines,
+	} {
+		v, _, ok := llm.Extract(text, hasID)
+		if list, _ := v.([]any); !ok || len(list) != n {
+			t.Errorf("%s: %d of %d", name, len(list), n)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"regexp"
 	"slices"
@@ -42,25 +43,27 @@ func (o Object) Get(key string) (value any, ok bool) {
 	return value, ok
 }
 
-// A parser reads the value that begins at a place in a text. Strict, it takes
-// JSON and nothing else. Otherwise it takes the usual slips as well: quotes of
-// other kinds, quotes and line breaks inside strings, bad escapes, bare keys and
-// words, Python's literals, full-width punctuation, comments, missing and
-// trailing commas, a missing end quote, a missing bracket.
+// A parser reads the value that begins at a place in a text: JSON, and JSON with
+// the usual slips, which are quotes of other kinds, quotes and line breaks inside
+// strings, bad escapes, bare keys and words, Python's literals, full-width
+// punctuation, comments, missing and trailing commas, a missing end quote and a
+// missing bracket.
 //
 // Where the text ends inside a value, cut is set and what is complete is kept:
 // no number, word or string is ever completed.
 //
-// The standard library's decoder loses repeated keys, and what it has read when
-// the text ends. A library that repairs JSON was tried for the rest: it made a
-// whole number of half a one, gave up on quotes inside strings, and took minutes
-// over some texts of 16 kB.
+// What is JSON as it stands is the standard library's judgment. Its values are
+// not used, because it loses repeated keys, and what it has read when the text
+// ends. A library that repairs JSON was tried for the rest: it made a whole
+// number of half a one, gave up on quotes inside strings, and took minutes over
+// some texts of 16 kB.
 type parser struct {
 	text   string
 	at     int
-	strict bool
+	strict bool   // it is JSON, or the beginning of it
 	open   []byte // the brackets around at
 	cut    bool
+	work   int // bytes that were read
 	quote  int // where the string begins in which the text ends; -1 if in none
 }
 
@@ -71,7 +74,20 @@ const maxNesting = 64
 // read. It is not ok when there is none, and when nothing of it is complete.
 func parse(text string, i int, strict bool) (p *parser, v any, ok bool) {
 	p = &parser{text: text, at: i, strict: strict, quote: -1}
+	if strict {
+		var raw json.RawMessage
+		d := json.NewDecoder(strings.NewReader(text[i:]))
+		err := d.Decode(&raw)
+		p.work = int(d.InputOffset())
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			p.work = int(syntax.Offset)
+			return p, nil, false
+		} else if err != nil { // the text ends
+			p.work = len(text) - i
+		}
+	}
 	v, ok = p.value()
+	p.work = max(p.work, p.at-i)
 	return p, v, ok
 }
 
@@ -85,17 +101,16 @@ func (p *parser) end() int {
 
 // decode reads a text that is JSON from end to end.
 func decode(text string) (v any, ok bool) {
-	p, v, ok := parse(text, 0, true)
-	return v, ok && !p.cut && p.next() == 0
+	if !json.Valid([]byte(text)) {
+		return nil, false
+	}
+	return (&parser{text: text, strict: true}).value()
 }
 
 // next goes to the next character and returns it, as narrow says; 0 at the end.
 func (p *parser) next() byte {
 	p.at = p.blank(p.at)
-	c, n := narrow(p.text, p.at)
-	if p.strict && n > 1 {
-		return '?'
-	}
+	c, _ := narrow(p.text, p.at)
 	return c
 }
 
@@ -105,14 +120,14 @@ func (p *parser) skip() {
 	p.at += n
 }
 
-// blank returns the first place from i on that is neither white space nor, where
-// they are allowed, in a comment.
+// blank returns the first place from i on that is neither white space nor in a
+// comment.
 func (p *parser) blank(i int) int {
 	for i < len(p.text) {
 		switch c := p.text[i]; {
 		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
 			i++
-		case p.strict || c < utf8.RuneSelf && strings.IndexByte("/#.", c) < 0:
+		case c < utf8.RuneSelf && strings.IndexByte("/#.", c) < 0:
 			return i
 		default:
 			n := commentLen(p.text[i:min(len(p.text), i+maxComment)])
@@ -189,10 +204,8 @@ func (p *parser) value() (any, bool) {
 		v, ok := p.members(c)
 		p.open = p.open[:len(p.open)-1]
 		return v, ok
-	case c == '"' && p.strict:
-		return p.strictString()
-	case c == '"' || c == '\'' && !p.strict:
-		return p.looseString(false)
+	case c == '"' || c == '\'':
+		return p.str(false)
 	}
 	return p.word()
 }
@@ -212,18 +225,8 @@ func (p *parser) members(bracket byte) (v any, ok bool) {
 	}
 	for n := 0; ; n++ {
 		c := p.next()
-		switch {
-		case !p.strict:
-			for ; c == ','; c = p.next() {
-				p.skip()
-			}
-		case c == ',' && n > 0:
+		for ; c == ','; c = p.next() {
 			p.skip()
-			if c = p.next(); c == bracket+2 {
-				return nil, false
-			}
-		case n > 0 && c != bracket+2 && c != 0:
-			return nil, false
 		}
 		switch {
 		case c == bracket+2: // in ASCII, ] and } stand two behind [ and {
@@ -251,34 +254,28 @@ func (p *parser) members(bracket byte) (v any, ok bool) {
 }
 
 // inside reports whether such a bracket is the innermost one, and encloses
-// whether it is another one around here, for a parser that forgives.
+// whether it is another one around here.
 func (p *parser) inside(bracket byte) bool {
 	return len(p.open) > 0 && p.open[len(p.open)-1] == bracket
 }
 
 func (p *parser) encloses(bracket byte) bool {
-	return !p.strict && slices.Contains(p.open[:len(p.open)-1], bracket)
+	return slices.Contains(p.open[:max(0, len(p.open)-1)], bracket)
 }
 
 // key reads a key and its colon.
 func (p *parser) key() (key string, ok bool) {
-	var v any
-	switch c := p.next(); {
-	case p.strict && c == '"':
-		v, ok = p.strictString()
-	case p.strict:
+	if c := p.next(); c == '"' || c == '\'' {
+		var v any
+		if v, ok = p.str(true); !ok {
+			return "", false
+		}
+		key = v.(string)
+	} else if key = bareKey(p.text[p.at:min(len(p.text), p.at+maxKey)]); key == "" {
 		return "", false
-	case c == '"' || c == '\'':
-		v, ok = p.looseString(true)
-	default:
-		word := bareKey(p.text[p.at:min(len(p.text), p.at+maxKey)])
-		v, ok = word, word != ""
-		p.at += len(word)
+	} else {
+		p.at += len(key)
 	}
-	if !ok {
-		return "", false
-	}
-	key = v.(string)
 	switch c := p.next(); {
 	case c == 0:
 		p.cut = true
@@ -323,27 +320,24 @@ var literals = map[string]any{
 	"True": true, "False": false, "None": nil,
 }
 
-// word reads a literal, a number or, forgiving, bare words as a string, up to
-// what ends a member.
+// word reads a literal, a number or bare words as a string, up to what ends a
+// member.
 func (p *parser) word() (any, bool) {
 	w := p.upTo(",:[]{}\"\n\r\t ")
 	if w == "" {
 		return nil, false
 	}
-	if v, ok := literals[w]; ok && (!p.strict || w[0] >= 'a') {
+	if v, ok := literals[w]; ok {
 		p.at += len(w)
 		return v, true
 	}
-	if p.at+len(w) == len(p.text) {
+	if p.at+len(w) == len(p.text) && len(p.open) > 0 {
 		p.cut = true // it may have been going on
 		return nil, false
 	}
 	if json.Valid([]byte(w)) {
 		p.at += len(w)
 		return json.Number(w), true
-	}
-	if p.strict {
-		return nil, false
 	}
 	if w = p.upTo(",]}\"\n"); p.at+len(w) == len(p.text) {
 		p.cut = true
@@ -374,43 +368,12 @@ func (p *parser) upTo(stops string) string {
 
 var wordComment = regexp.MustCompile(`(?: #| //| /\*).*`)
 
-// strictString reads the string that begins here. One without an escape shares
-// the text's memory.
-func (p *parser) strictString() (v any, ok bool) {
-	start := p.at
-	plain := true
-	for p.at++; p.at < len(p.text); p.at++ {
-		switch c := p.text[p.at]; {
-		case c == '"':
-			p.at++
-			if plain {
-				return p.text[start+1 : p.at-1], true
-			}
-			return unquote(p.text[start:p.at])
-		case c == '\\':
-			plain = false
-			p.at++
-		case c < ' ':
-			return nil, false
-		}
-	}
-	p.at = len(p.text)
-	p.cut, p.quote = true, start
-	return nil, false
-}
-
-func unquote(text string) (v any, ok bool) {
-	var s string
-	err := json.Unmarshal([]byte(text), &s)
-	return s, err == nil
-}
-
 // escape matches what JSON writes with a backslash; surrogates come in pairs.
 var escape = regexp.MustCompile(`^\\(?:["\\/bfnrt]|u[dD][89abAB]..\\u[dD][c-fC-F][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})`)
 
-// looseString reads the string that begins here and is written with slips: a
-// quote inside it, before what can follow no string, is a character of it.
-func (p *parser) looseString(key bool) (v any, ok bool) {
+// str reads the string that begins here. With slips, a quote inside it before
+// what can follow no string is a character of it.
+func (p *parser) str(key bool) (v any, ok bool) {
 	start := p.at
 	opener, n := utf8.DecodeRuneInString(p.text[p.at:])
 	closers := string(opener)
@@ -418,6 +381,13 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 		closers = `"“”＂」』`
 	} else if opener >= utf8.RuneSelf {
 		closers = "'‘’＇"
+	}
+	if p.strict { // without an escape it shares the text's memory
+		rest := p.text[p.at+n:]
+		if end := strings.IndexByte(rest, '"'); end >= 0 && strings.IndexByte(rest[:end], '\\') < 0 {
+			p.at += n + end + 1
+			return rest[:end], true
+		}
 	}
 	var out []byte
 	inner := false // it has a quote inside
@@ -431,7 +401,7 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 		char := p.text[p.at : p.at+n]
 		closes := strings.ContainsRune(closers, r)
 		switch {
-		case closes && p.ends(p.at+n, key):
+		case closes && (p.strict || p.ends(p.at+n, key)):
 			p.at += n
 			return string(out), true
 		case closes && !inner && !key && p.inside('{') && p.keyAt(p.at):
@@ -447,11 +417,10 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 		case r == '\\':
 			rest := p.text[p.at:min(len(p.text), p.at+12)]
 			if known := escape.FindString(rest); known != "" {
-				decoded, ok := unquote(`"` + known + `"`)
-				if !ok {
+				if json.Unmarshal([]byte(`"`+known+`"`), &char) != nil {
 					return nil, false
 				}
-				char, n = decoded.(string), len(known)
+				n = len(known)
 			} else if !strings.HasPrefix(rest, `\u`) {
 				char = "" // the backslash alone: \' is '
 				if r, size := utf8.DecodeRuneInString(rest[1:]); strings.ContainsRune(closers, r) {
@@ -465,7 +434,9 @@ func (p *parser) looseString(key bool) (v any, ok bool) {
 	}
 	// With a quote inside it is not known where it was to end; an apostrophe is
 	// a letter.
-	p.cut = !inner || opener != '"'
+	if p.cut = !inner || opener != '"'; p.cut {
+		p.quote = start
+	}
 	return nil, false
 }
 

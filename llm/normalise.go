@@ -100,7 +100,7 @@ func outsideThinking(text string) (pieces []string, found bool) {
 	for i := 0; i < len(text); {
 		if c := text[i]; (c == '{' || c == '[') && work > 0 && !inString {
 			p, _, ok := parse(text, i, true)
-			work -= p.at - i
+			work -= p.work
 			if inString = p.cut && p.quote >= 0; inString {
 				i = p.quote
 			} else if ok {
