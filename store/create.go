@@ -69,9 +69,12 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 		return nil, explain(partial, err)
 	}
 	made.add(partial, partial+"-wal", partial+"-shm")
-	err = fill(partial, schemaVersion, manifest, func(in *inserter) error {
-		return errors.Join(fillPlan(in, plan), fillInstances(in, instances))
-	})
+	db, err := connect(partial, creating)
+	if err == nil {
+		err = errors.Join(fillDatabase(db, schemaVersion, manifest, func(in *inserter) error {
+			return errors.Join(fillPlan(in, plan), fillInstances(in, instances))
+		}), db.close())
+	}
 	if err != nil {
 		f.Close()
 		return nil, explain(partial, err)
@@ -98,16 +101,6 @@ func Create(dir string, m record.Manifest, plan iter.Seq[record.Spec], instances
 	w = startWriter(c, o, opts)
 	w.dir, w.lock, w.manifest = dir, lock, m
 	return w, nil
-}
-
-// fill makes a new database at path and has rows put into it.
-func fill(path string, format int, manifest []byte, rows func(*inserter) error) (err error) {
-	db, err := connect(path, creating)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.close()) }()
-	return fillDatabase(db, format, manifest, rows)
 }
 
 // fillDatabase makes the tables and writes all that is known at first. format is

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -313,38 +312,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum sums the values of a row, given by pointers as to Scan.
 func checksum(fields []any) int64 {
-	var b []byte
-	text := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(fmt.Sprintf("store: a row does not marshal: %v", err)) // plain values: cannot happen
 	}
-	for _, field := range fields {
-		switch v := field.(type) {
-		case *int:
-			b = binary.AppendVarint(b, int64(*v))
-		case *string:
-			text(*v)
-		case **int:
-			if *v == nil {
-				b = append(b, 0xff, 0xff)
-				continue
-			}
-			b = binary.AppendVarint(b, int64(**v))
-		case **string:
-			if *v == nil {
-				b = append(b, 0xff, 0xff)
-				continue
-			}
-			text(**v)
-		case *[]byte:
-			if *v == nil {
-				b = append(b, 0xff, 0xff)
-				continue
-			}
-			text(string(*v))
-		default:
-			panic(fmt.Sprintf("store: no sum of a %T", field)) // the lists of fields are above
-		}
-	}
-	return int64(crc32.Checksum(b, castagnoli))
+	return int64(crc32.Checksum(text, castagnoli))
 }

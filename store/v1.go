@@ -31,10 +31,21 @@ func readV1(old *database) (*database, error) {
 	if err != nil {
 		return nil, explain(old.path, err)
 	}
-	if err := convertV1(old, func(manifest []byte, rows func(*inserter) error) error {
-		return fillDatabase(db, 1, manifest, rows)
-	}); err != nil {
-		return nil, errors.Join(err, db.close())
+	v := &v1Reader{db: old, tasks: map[int]string{}, rows: newRecent[uint64](cachedBytes, func(row []record.Part) (n int) {
+		for i := range row {
+			n += len(row[i].Data)
+		}
+		return n
+	})}
+	var manifest []byte
+	if err := old.queryRow("SELECT value FROM meta WHERE name = 'manifest'").Scan(&manifest); err != nil {
+		return nil, errors.Join(v.broken("the manifest", err), db.close())
+	}
+	err = fillDatabase(db, 1, manifest, func(in *inserter) error {
+		return errors.Join(v.plan(in), v.instances(in), v.results(in), v.calls(in))
+	})
+	if err != nil {
+		return nil, errors.Join(explain(old.path, err), db.close())
 	}
 	db.version = schemaVersion
 	return db, nil
@@ -67,11 +78,12 @@ func upgrade(path string) (err error) {
 		return explain(partial, err)
 	}
 	defer os.Remove(partial)
-	err = convertV1(old, func(manifest []byte, rows func(*inserter) error) error {
-		return fill(partial, 1, manifest, rows)
-	})
+	made, err := readV1(old)
 	if err != nil {
 		return err
+	}
+	if err := errors.Join(made.exec("VACUUM INTO ?", partial), made.close()); err != nil {
+		return explain(partial, err)
 	}
 	return explain(path, replace(partial, path, filepath.Join(filepath.Dir(path), keptName)))
 }
@@ -93,24 +105,6 @@ func replace(file, name, kept string) error {
 		return err
 	}
 	return syncFolder(filepath.Dir(name))
-}
-
-// convertV1 reads an old database into a new one.
-func convertV1(db *database, fill func(manifest []byte, rows func(*inserter) error) error) error {
-	v := &v1Reader{db: db, tasks: map[int]string{}, rows: newRecent[uint64](cachedBytes, func(row []record.Part) (n int) {
-		for i := range row {
-			n += len(row[i].Data)
-		}
-		return n
-	})}
-	var manifest []byte
-	if err := db.queryRow("SELECT value FROM meta WHERE name = 'manifest'").Scan(&manifest); err != nil {
-		return v.broken("the manifest", err)
-	}
-	err := fill(manifest, func(in *inserter) error {
-		return errors.Join(v.plan(in), v.instances(in), v.results(in), v.calls(in))
-	})
-	return explain(db.path, err)
 }
 
 type v1Reader struct {
