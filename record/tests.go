@@ -34,6 +34,10 @@ type Equivalence struct {
 	Alpha     float64    `json:"alpha"`  // of each of the two one-sided tests
 }
 
+// MostResamples is the largest number of resamples that a study may declare: the
+// memory of a report grows with it.
+const MostResamples = 1_000_000
+
 // Bootstrap says how intervals are drawn.
 type Bootstrap struct {
 	Resamples int     `json:"resamples"`

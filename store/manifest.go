@@ -22,10 +22,27 @@ func manifestJSON(m record.Manifest) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// parseManifest reads what manifestJSON writes.
+// mostManifest is the longest manifest that is read, in bytes. One of 10,000
+// instances is a tenth of it.
+const mostManifest = 16 << 20
+
+// parseManifest reads what manifestJSON writes, and bounds what readers of a run
+// take from it unseen.
 func parseManifest(text []byte) (m record.Manifest, err error) {
+	if len(text) > mostManifest {
+		return m, fmt.Errorf("it has %d bytes; at most %d are read", len(text), mostManifest)
+	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, err
+	}
+	if len(m.Study) > 0 {
+		var declared record.Tests
+		if err := json.Unmarshal(m.Study, &declared); err != nil {
+			return m, fmt.Errorf("its study: %w", err)
+		}
+		if b := declared.Bootstrap; b != nil && b.Resamples > record.MostResamples {
+			return m, fmt.Errorf("its study declares %d resamples; at most %d are made", b.Resamples, record.MostResamples)
+		}
 	}
 	// Without the indentation that the file gave them.
 	compact := func(raw *json.RawMessage) error {

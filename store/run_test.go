@@ -308,6 +308,12 @@ func TestOpenErrors(t *testing.T) {
 		{"version 0", func(t *testing.T) string { return altered(t, "PRAGMA user_version = 0") }, ErrDamaged, "restore"},
 		{"no manifest", func(t *testing.T) string { return altered(t, "DELETE FROM meta") }, ErrDamaged, "it holds no manifest"},
 		{"bad manifest", func(t *testing.T) string { return altered(t, "UPDATE meta SET value = '{'") }, ErrDamaged, "manifest"},
+		{"a large manifest", func(t *testing.T) string {
+			return altered(t, fmt.Sprintf("UPDATE meta SET value = printf('%%.*c', %d, ' ') || value WHERE name = 'manifest'", mostManifest))
+		}, ErrDamaged, "bytes; at most"},
+		{"endless resamples", func(t *testing.T) string {
+			return altered(t, `UPDATE meta SET value = json_set(value, '$.study.bootstrap', json('{"resamples":1000000000000}')) WHERE name = 'manifest'`)
+		}, ErrDamaged, "declares 1000000000000 resamples"},
 		{"no table", func(t *testing.T) string { return altered(t, "DROP TABLE blobs") }, nil, "no such table"},
 	}
 	for _, test := range tests {

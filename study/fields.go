@@ -77,7 +77,7 @@ var Fields = []Field{
 	{Key: "equivalence.contrasts", About: "tested for having no difference that matters", Empty: true, at: func(s *Study) any { return &s.equivalence().Contrasts }},
 	{Key: "equivalence.margin", About: "the least difference of shares that matters", Most: 1, Open: true, at: func(s *Study) any { return &s.equivalence().Margin }},
 	{Key: "equivalence.alpha", About: "level of each of the two one-sided tests", Most: 0.5, Open: true, at: func(s *Study) any { return &s.equivalence().Alpha }},
-	{Key: "bootstrap.resamples", About: "how often intervals are drawn", Least: 100, Most: 1_000_000, at: func(s *Study) any { return &s.bootstrap().Resamples }},
+	{Key: "bootstrap.resamples", About: "how often intervals are drawn", Least: 100, Most: record.MostResamples, at: func(s *Study) any { return &s.bootstrap().Resamples }},
 	{Key: "bootstrap.seed", About: "of the drawing of intervals", Most: math.MaxUint64, at: func(s *Study) any { return &s.bootstrap().Seed }},
 	{Key: "bootstrap.level", About: "confidence of the intervals", Most: 1, Open: true, at: func(s *Study) any { return &s.bootstrap().Level }},
 }
