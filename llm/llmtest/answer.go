@@ -24,7 +24,7 @@ type response struct {
 	status int
 	header http.Header
 	body   []byte
-	pieces [][]byte
+	pieces []func() []byte
 }
 
 // answer asks the control and makes of its reply what the fault wants. The
@@ -182,9 +182,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, a *response, f 
 	pieces := a.pieces
 	if pieces == nil {
 		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
-		pieces = [][]byte{a.body[:len(a.body)/2], a.body[len(a.body)/2:]}
+		parts := [][]byte{a.body[:len(a.body)/2], a.body[len(a.body)/2:]}
 		if f == Trickle {
-			pieces = bytes.SplitAfter(a.body, nil)
+			parts = bytes.SplitAfter(a.body, nil)
+		}
+		for _, part := range parts {
+			pieces = append(pieces, func() []byte { return part })
 		}
 	}
 	writeHeader(w, a)
@@ -195,12 +198,14 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, a *response, f 
 			}
 			panic(http.ErrAbortHandler)
 		}
-		_, _ = w.Write(piece)
+		if _, err := w.Write(piece()); err != nil {
+			panic(http.ErrAbortHandler) // the client has gone
+		}
 		if f == "" && a.pieces == nil {
 			continue
 		}
 		_ = http.NewResponseController(w).Flush()
-		if (f == Trickle || f == Endless && a.pieces != nil) && !s.wait(r.Context(), s.opts.Drip) {
+		if f == Trickle && !s.wait(r.Context(), s.opts.Drip) {
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -82,13 +82,15 @@ func chatUsage(p *prompt, s *said) map[string]any {
 }
 
 // chatPieces are the events of a reply that comes in pieces, a token each, which
-// the server writes before more come. An endless one has no last.
-func chatPieces(p *prompt, s *said) [][]byte {
-	event := func(v map[string]any) []byte {
-		v["object"], v["model"] = "chat.completion.chunk", p.control.Name()
-		return append(append([]byte("data: "), inJSON(http.StatusOK, v).body...), "\n\n"...)
+// are written one by one: a client may not listen to all of an endless one.
+func chatPieces(p *prompt, s *said) []func() []byte {
+	event := func(v map[string]any) func() []byte {
+		return func() []byte {
+			v["object"], v["model"] = "chat.completion.chunk", p.control.Name()
+			return append(append([]byte("data: "), inJSON(http.StatusOK, v).body...), "\n\n"...)
+		}
 	}
-	var pieces [][]byte
+	var pieces []func() []byte
 	for _, t := range tokensOf(s.text) {
 		pieces = append(pieces, event(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": t}}}}))
 	}
@@ -96,7 +98,7 @@ func chatPieces(p *prompt, s *said) [][]byte {
 	if p.counts {
 		pieces = append(pieces, event(map[string]any{"choices": []any{}, "usage": chatUsage(p, s)}))
 	}
-	return append(pieces, []byte("data: [DONE]\n\n"))
+	return append(pieces, func() []byte { return []byte("data: [DONE]\n\n") })
 }
 
 // tokensOf cuts a text into what this server counts as tokens, and between
