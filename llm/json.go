@@ -63,7 +63,7 @@ type parser struct {
 	strict bool   // it is JSON, or the beginning of it
 	open   []byte // the brackets around at
 	cut    bool
-	work   int // bytes that were read
+	work   int // bytes that were read, and some for the trouble
 	quote  int // where the string begins in which the text ends; -1 if in none
 }
 
@@ -73,23 +73,28 @@ const maxNesting = 64
 // parse reads the value that begins at i; p.at is its end, or how far it was
 // read. It is not ok when there is none, and when nothing of it is complete.
 func parse(text string, i int, strict bool) (p *parser, v any, ok bool) {
-	p = &parser{text: text, at: i, strict: strict, quote: -1}
+	p = &parser{text: text, at: i, strict: strict, quote: -1, work: 16}
 	if strict {
+		if !strictStart.MatchString(text[i:min(len(text), i+maxWord)]) { // spares most prose the decoder
+			return p, nil, false
+		}
 		var raw json.RawMessage
 		d := json.NewDecoder(strings.NewReader(text[i:]))
 		err := d.Decode(&raw)
-		p.work = int(d.InputOffset())
+		p.work += int(d.InputOffset())
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			p.work = int(syntax.Offset)
+			p.work += int(syntax.Offset)
 			return p, nil, false
 		} else if err != nil { // the text ends
-			p.work = len(text) - i
+			p.work += len(text) - i
 		}
 	}
 	v, ok = p.value()
-	p.work = max(p.work, p.at-i)
+	p.work += p.at - i
 	return p, v, ok
 }
+
+var strictStart = regexp.MustCompile(`^(?:\{\s*(?:["}]|$)|\[\s*(?:["\[{\]0-9tfn-]|$))`)
 
 // end is where the value ends that was read.
 func (p *parser) end() int {
