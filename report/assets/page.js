@@ -92,8 +92,10 @@
     };
     document.getElementById("browser").hidden = false;
     refill();
-    // Of all trials a death that took a while shows most.
-    const telling = doc.trials.findIndex((t) => t.words && t.cause === "stale-shown" && t.actions?.length > 3);
+    // Of all trials a death that took a while shows most; models come before controls.
+    const shows = (t) => t.words && t.cause === "stale-shown" && t.actions?.length > 3;
+    let telling = doc.trials.findIndex((t) => shows(t) && !doc.settings[t.setting].model.startsWith("ref/"));
+    if (telling < 0) telling = doc.trials.findIndex(shows);
     if (telling >= 0) { list.value = telling; open(telling); }
     addEventListener("hashchange", follow);
     if (location.hash) follow();

@@ -35,13 +35,26 @@ def lines(folder, name):
         return [json.loads(line) for line in f]
 
 
+def shown(page):
+    """What the player shows, in one question: each takes its time."""
+    return page.evaluate(
+        """() => {
+          const all = (which, of) => [...document.querySelectorAll(which)].map(of);
+          return {
+            frame: Number(document.querySelector('.player').dataset.frame), now: document.querySelector('.now').textContent,
+            agent: all('.agent:not(.ghost)', n => n.dataset.agent)[0], cells: all('[data-cell]', n => n.dataset.type).join(''),
+            gone: all('.gone', n => n.dataset.entry), side: document.querySelector('.side').textContent,
+          };
+        }"""
+    )
+
+
 def frame(page, trial, n, agent, rows):
-    where = (trial["trial"], "frame", n)
-    check(page.locator(".player").get_attribute("data-frame") == str(n), *where, "is not shown")
-    at = page.locator(".agent:not(.ghost)").get_attribute("data-agent")
-    check(at == f"{agent[0]},{agent[1]}", *where, "has the agent at", at, "not", agent)
-    cells = page.eval_on_selector_all("[data-cell]", "all => all.map(n => n.dataset.type).join('')")
-    check(cells == "".join(map("".join, rows)), *where, "shows", cells)
+    where, now = (trial["trial"], "frame", n), shown(page)
+    check(now["frame"] == n, *where, "is not shown")
+    check(now["agent"] == f"{agent[0]},{agent[1]}", *where, "has the agent at", now["agent"], "not", agent)
+    check(now["cells"] == "".join(map("".join, rows)), *where, "shows", now["cells"])
+    return now
 
 
 def walk(page, trial, steps, instance):
@@ -49,19 +62,19 @@ def walk(page, trial, steps, instance):
     rows = [list(r) for r in (instance["rows"] if instance["events"] else instance["rows_after"])]
     entries = [m["id"] for m in instance["memory"]]
     for n, step in enumerate(steps):
-        for r, c, cell in re.findall(r"\((\d+),(\d+)\)=(.)", step["event"]):
+        for flip in step["event"]:
+            r, c, cell = flip.split(",") if isinstance(flip, str) else flip
             rows[int(r)][int(c)] = cell
-        frame(page, trial, n, step["pos"], rows)
-        said = page.locator(".now").inner_text()
-        check(step["action"] in said, trial["trial"], "step", n + 1, "is told as", said)
-        gone = page.eval_on_selector_all(".gone", "all => all.map(n => n.dataset.entry)")
-        check(gone == [e for e in entries if e in step["removed"]], trial["trial"], "step", n + 1, "is without", gone, "not", step["removed"])
-        check(step["dropped"] == "" or "Changes dropped" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell what was dropped")
-        check(not step["fallback"] or "fallback" in page.locator(".side").inner_text(), trial["trial"], "step", n + 1, "does not tell of the fallback")
+        now = frame(page, trial, n, step["pos"], rows)
+        where = (trial["trial"], "step", n + 1)
+        check(step["action"] in now["now"], *where, "is told as", now["now"])
+        check(now["gone"] == [e for e in entries if e in step["removed"]], *where, "is without", now["gone"], "not", step["removed"])
+        check(len(step["dropped"]) == 0 or "Changes dropped" in now["side"], *where, "does not tell what was dropped")
+        check(not step["fallback"] or "fallback" in now["side"], *where, "does not tell of the fallback")
         if n % 2:
             page.get_by_role("button", name="Step forward").click()
         else:
-            page.locator(".player").focus()
+            page.evaluate("document.querySelector('.player').focus()")
             page.keyboard.press("ArrowRight")
     frame(page, trial, len(steps), steps[-1]["next"], rows)
     check(page.get_by_role("button", name="Step forward").is_disabled(), trial["trial"], "goes on behind its end")
