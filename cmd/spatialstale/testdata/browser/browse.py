@@ -11,6 +11,7 @@ Without the records no replay is played.
 import json
 import re
 import pathlib
+import re
 import shutil
 import sys
 
@@ -62,8 +63,7 @@ def walk(page, trial, steps, instance):
     rows = [list(r) for r in (instance["rows"] if instance["events"] else instance["rows_after"])]
     entries = [m["id"] for m in instance["memory"]]
     for n, step in enumerate(steps):
-        for flip in step["event"]:
-            r, c, cell = flip.split(",") if isinstance(flip, str) else flip
+        for r, c, cell in re.findall(r"\((\d+),(\d+)\)=(\w)", step["event"]):
             rows[int(r)][int(c)] = cell
         now = frame(page, trial, n, step["pos"], rows)
         where = (trial["trial"], "step", n + 1)
@@ -71,7 +71,7 @@ def walk(page, trial, steps, instance):
         check(now["gone"] == [e for e in entries if e in step["removed"]], *where, "is without", now["gone"], "not", step["removed"])
         check(len(step["dropped"]) == 0 or "Changes dropped" in now["side"], *where, "does not tell what was dropped")
         check(not step["fallback"] or "fallback" in now["side"], *where, "does not tell of the fallback")
-        if n % 2:
+        if n == 1:
             page.get_by_role("button", name="Step forward").click()
         else:
             page.evaluate("document.querySelector('.player').focus()")
