@@ -21,6 +21,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // ModelOptions say how one model is asked. The zero value leaves everything to
@@ -78,6 +79,22 @@ func NameModels(models []string) error {
 		case err != nil:
 			return UsageError{err}
 		}
+	}
+	return nil
+}
+
+// NameStudy gives all models that a study names their canonical names.
+func NameStudy(s *study.Study) error {
+	if err := NameModels(s.Models); err != nil {
+		return err
+	}
+	if n := s.Navigation; n != nil {
+		for _, models := range n.Only {
+			if err := NameModels(models); err != nil {
+				return err
+			}
+		}
+		return NameModels(n.Models)
 	}
 	return nil
 }

@@ -31,6 +31,40 @@ type Progress struct {
 	Spent    Spending   // by the whole run, on models that are paid for
 	Limit    *price.USD // of what the run may spend; only as a whole
 	Waiting  Waiting    // calls that wait to be tried again
+	Flying   Flying     // calls under way
+}
+
+// Flying says how the calls under way are, at one moment: a slow server looks
+// like a dead one to anybody who cannot see that tokens come.
+type Flying struct {
+	Calls  int
+	Oldest time.Duration // how long the one that takes longest has been under way
+	Tokens int           // pieces of their answers that came so far; none from a server that is not streamed from
+}
+
+// longCall is how long a call takes before people want to know that it lives.
+const longCall = 5 * time.Second
+
+// String says it in words, "" when none is under way.
+func (f Flying) String() string {
+	if f.Calls == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d in flight", f.Calls)
+	if f.Oldest >= longCall {
+		text += fmt.Sprintf(" for up to %.0f s", f.Oldest.Seconds())
+		if f.Tokens > 0 {
+			text += fmt.Sprintf(" with %s tokens", Short(f.Tokens))
+		}
+	}
+	return text
+}
+
+// join adds the calls of another model.
+func (f *Flying) join(g Flying) {
+	f.Calls += g.Calls
+	f.Tokens += g.Tokens
+	f.Oldest = max(f.Oldest, g.Oldest)
 }
 
 // Rate returns trials a second in this session, 0 before the first.
@@ -65,6 +99,9 @@ func (p *Progress) Words() string {
 		parts = append(parts, fmt.Sprintf("%d retried", p.Retries))
 	}
 	if words := p.Waiting.String(); words != "" {
+		parts = append(parts, words)
+	}
+	if words := p.Flying.String(); words != "" && p.Waiting.Calls == 0 {
 		parts = append(parts, words)
 	}
 	if p.Input+p.Output > 0 && p.Waiting.Calls == 0 { // a row has room for one of the two
@@ -172,13 +209,14 @@ type tracker struct {
 	models  map[string]*Progress
 	order   []string                 // of the models
 	pending map[string]*pendingWaits // by model
+	flights map[string]*llm.InFlight // by model; not changed
 }
 
 func newTracker(w *store.Writer, s *study.Study, events *feed, now func() time.Time) *tracker {
 	t := &tracker{Writer: w, now: now, began: now(), events: events, models: map[string]*Progress{}, order: s.Models, pending: map[string]*pendingWaits{}}
 	t.all.Total = s.NumTrials()
 	for _, name := range s.Models {
-		t.models[name] = &Progress{Model: name, Total: t.all.Total / len(s.Models)} // every model has the same trials
+		t.models[name] = &Progress{Model: name, Total: s.TrialsOf(name)}
 	}
 	return t
 }
@@ -311,6 +349,14 @@ func (t *tracker) progress() (all Progress, models []Progress) {
 	for _, name := range t.order {
 		p := *t.models[name]
 		p.Took, p.Waiting = took, t.pending[name].at(now)
+		if flights := t.flights[name]; flights != nil {
+			s := flights.Snapshot()
+			p.Flying = Flying{Calls: s.Calls, Tokens: s.Tokens}
+			if s.Calls > 0 {
+				p.Flying.Oldest = now.Sub(s.Oldest)
+			}
+		}
+		all.Flying.join(p.Flying)
 		all.Waiting.join(p.Waiting)
 		models = append(models, p)
 	}

@@ -49,7 +49,8 @@ func only(s *study.Study, models ...string) *study.Study {
 }
 
 // ordinal is the place in the whole plan of the queue's i-th trial: the models
-// are the plan's innermost loop.
+// are the plan's innermost loop. Where not every model has every trial it is
+// only near, which is enough to say which of two failures came first.
 func (q *queue) ordinal(i int) int {
 	return i/len(q.places)*q.of + q.places[i%len(q.places)]
 }

@@ -47,6 +47,10 @@ type Options struct {
 	// a resumed run was made with.
 	Prices *price.List
 
+	// Blind runs a vision study also on models that do not see what a picture
+	// shows, when they are asked before the run begins.
+	Blind bool
+
 	// Now tells the time; nil for the machine's clock.
 	Now func() time.Time
 }
@@ -169,6 +173,8 @@ type Session struct {
 	budget  *price.Budget
 	models  map[string]llm.Model
 	paid    map[string]bool // models whose answers are paid for
+	flights map[string]*llm.InFlight
+	unasked []string // models that no session has asked yet
 	learned learned
 	replies *replies // where every answer comes from, when no model is asked
 
@@ -237,6 +243,9 @@ func start(ctx context.Context, st *study.Study, r *replies, o Options) (*Sessio
 			return nil, err
 		}
 	}
+	if err := s.checkSight(ctx); err != nil {
+		return nil, err
+	}
 	instances, err := st.Instances()
 	if err != nil {
 		return nil, err
@@ -288,6 +297,9 @@ func Resume(ctx context.Context, dir string, o ResumeOptions) (*Session, error) 
 	how := store.Resumption{RetryErrors: o.RetryErrors}
 	m := stored.Manifest()
 	if err := s.open(m.Models); err != nil {
+		return nil, err
+	}
+	if err := s.checkSight(ctx); err != nil {
 		return nil, err
 	}
 	how.Sync = s.paid != nil
@@ -347,7 +359,7 @@ func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool,
 		if err != nil {
 			return nil, false, UsageError{err}
 		}
-		if err := NameModels(larger.Models); err != nil {
+		if err := NameStudy(larger); err != nil {
 			return nil, false, err
 		}
 		if err := errors.Join(larger.Lacks(st), larger.Check()); err != nil {
@@ -382,7 +394,8 @@ func newSession(st *study.Study, r *replies, o Options) (*Session, error) {
 	}
 	s := &Session{
 		study: st, options: o, prompts: st.AllPrompts(), budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, replies: r,
-		events: newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
+		flights: map[string]*llm.InFlight{},
+		events:  newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.learned.tell = s.notice
 	return s, nil
@@ -427,7 +440,7 @@ func (s *Session) openPrices(before []record.ModelInfo) (err error) {
 // open makes the study's models ready. A run that goes on says what its models
 // were asked so far.
 func (s *Session) open(before []record.ModelInfo) error {
-	if err := NameModels(s.study.Models); err != nil {
+	if err := NameStudy(s.study); err != nil {
 		return err
 	}
 	if err := s.study.Check(); err != nil { // two names may turn out to be one model's
@@ -463,6 +476,11 @@ func (s *Session) open(before []record.ModelInfo) error {
 		if err != nil {
 			return err
 		}
+		if len(info.Endpoints) == 0 {
+			s.unasked = append(s.unasked, name)
+		}
+		s.flights[name] = &llm.InFlight{}
+		m = s.flights[name].Watch(m, s.options.Now)
 		asked := s.options.modelOptions(name)
 		// A call that waits before it is tried again leaves its place in flight to
 		// another.
@@ -478,6 +496,29 @@ func (s *Session) open(before []record.ModelInfo) error {
 		s.paid[name] = true
 	}
 	return s.checkBudget()
+}
+
+// checkSight refuses to begin a study that shows pictures on a model that does
+// not see them: what it measured would be guesses. A refused key and its like end
+// the run before it begins; any other failure is left to the trials, which meet
+// it too.
+func (s *Session) checkSight(ctx context.Context) error {
+	if !s.study.Shows(record.Vision) || s.options.Blind {
+		return nil
+	}
+	var errs []error
+	for _, name := range s.unasked {
+		switch err := llm.CheckSight(ctx, s.models[name]); {
+		case errors.Is(err, llm.ErrBlind):
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		case llm.KindOf(err).Fatal():
+			return err
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w\nleave pictures out with --modality text, or run the study all the same with --blind", errors.Join(errs...))
+	}
+	return nil
 }
 
 // waits is told of each wait before a call is tried again.
@@ -541,7 +582,7 @@ func (s *Session) create(m record.Manifest, instances []record.Instance) (*store
 // begin makes the trials that are left, and returns when they are under way.
 func (s *Session) begin(ctx context.Context, w *store.Writer) error {
 	s.tracker = newTracker(w, s.study, s.events, s.options.Now)
-	s.tracker.paid, s.tracker.prices = s.paid, s.prices
+	s.tracker.paid, s.tracker.prices, s.tracker.flights = s.paid, s.prices, s.flights
 	if limit, ok := s.budget.Limit(); ok {
 		s.tracker.all.Limit = &limit
 	}

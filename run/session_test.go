@@ -232,3 +232,22 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 }
+
+// A model that does not see must not be measured as if it did, unless that is
+// wanted; and a run that was refused leaves nothing.
+func TestBlindModel(t *testing.T) {
+	o := server(t, llmtest.Options{Control: "ref/reader", Blind: true})
+	text := "{base: quick, seeds: 1, tasks: detect, detection: {modalities: vision}, models: openai-api/rehearse/some-model}"
+	_, err := run.Start(t.Context(), parse(t, text), o)
+	if !errors.Is(err, llm.ErrBlind) || !strings.Contains(err.Error(), "--blind") {
+		t.Errorf("a blind model: %v", err)
+	}
+	if _, err := os.Stat(o.Dir); err == nil {
+		t.Error("a refused run left a folder")
+	}
+	o.Blind = true
+	session, err := run.Start(t.Context(), parse(t, text), o)
+	if result, _, err := finish(t, session, err); err != nil || result.Finished != result.Planned {
+		t.Errorf("%+v, %v", result, err)
+	}
+}

@@ -70,32 +70,28 @@ func Volumes(s *study.Study) ([]Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := s.Models[0]
 	var previous record.Spec // of the trial that was measured last
 	measured := map[record.Spec]*measure{}
 	for t := range s.Plan() {
-		if t.Model != first { // all models are sent the same
-			continue
-		}
 		if t.Seed != previous.Seed || t.Rows != previous.Rows || t.Cols != previous.Cols {
 			clear(measured)
 			clear(p.tokens)
 		}
 		previous = t.Spec
-		same := t.Spec
-		same.Key, same.Episode = "", 0
+		same := t.Spec // all models are sent the same
+		same.Key, same.Episode, same.Model = "", 0, ""
 		m := measured[same]
 		if m == nil {
+			t := t
+			t.Model = s.Models[0] // which the preview has
 			if m, err = p.measure(&t); err != nil {
 				return nil, err
 			}
 			measured[same] = m
 		}
-		for _, model := range s.Models {
-			g := t.Spec
-			g.Key, g.Seed, g.Episode, g.Model = "", 0, 0, model
-			m.addTo(&out[at[g]])
-		}
+		g := t.Spec
+		g.Key, g.Seed, g.Episode = "", 0, 0
+		m.addTo(&out[at[g]])
 	}
 	for i := range out {
 		slices.SortFunc(out[i].Beginnings, func(a, b Beginning) int { return a.Text.High - b.Text.High })

@@ -371,6 +371,11 @@ func newNavigator(model llm.Model, prompts study.Prompts, s *study.Study, modali
 // trial runs one planned trial and records it. The failure is the trial's own;
 // the error is one that ends the run.
 func (r *runner) trial(ctx context.Context, t *study.Trial) (failure, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			failure, err = nil, fmt.Errorf("trial %s: %w", t.Key, PanicError(p))
+		}
+	}()
 	rec, failure, err := r.attempt(ctx, t)
 	if err != nil {
 		return nil, err

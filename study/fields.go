@@ -71,6 +71,8 @@ var Fields = []Field{
 	{Key: "navigation.modalities", Flag: "modality", About: "how observations are shown: text, vision", Of: these(Modalities), at: func(s *Study) any { return &s.navigation().Modalities }},
 	{Key: "navigation.strategies", Flag: "strategy", About: "what becomes of the memory: no-memory, no-filter, self-verify, omcd, oracle, score, or one of the file's own", at: func(s *Study) any { return &s.navigation().Strategies }},
 	{Key: "navigation.episodes", Flag: "episodes", About: "episodes per seed, regime, strategy and model", Least: 1, Most: maxEpisodes, at: func(s *Study) any { return &s.navigation().Episodes }},
+	{Key: "navigation.models", Empty: true, About: "the models that navigate; all unless given", at: func(s *Study) any { return &s.navigation().Models }},
+	{Key: "navigation.only", About: "strategies that only some of the models run, as in {oracle: openai/gpt-4o}", at: func(s *Study) any { return &s.navigation().Only }},
 	{Key: "contrasts", About: "the strategies that are compared, declared before the run, as in omcd minus no-filter", Empty: true, at: func(s *Study) any { return &s.Contrasts }},
 	{Key: "family.measures", About: "what is compared; each measure of a model is a family of its own", Of: these(testedMeasures), at: func(s *Study) any { return &s.family().Measures }},
 	{Key: "family.alpha", About: "the chance of any false rejection in a family", Most: 1, Open: true, at: func(s *Study) any { return &s.family().Alpha }},

@@ -85,6 +85,9 @@ func (s *Study) Set(setting string) error {
 // The values are as on the command line. Whoever names a strategy for a
 // detection must name one that detects.
 func (s *Study) SetFlag(flag string, values []string) error {
+	if n := s.Navigation; flag == "model" && n != nil {
+		n.Models, n.Only = nil, nil // other models than those that they were said of
+	}
 	for i := range Fields {
 		f := &Fields[i]
 		if f.Flag != flag || !f.In(s) {
@@ -315,6 +318,11 @@ func readInto[T any](r *fileReader, s *Study, f *field[T], into any, n ast.Node)
 		s.keepTasks(list(r, n, value))
 	case *Prompts:
 		r.prompts(s, n)
+	case *map[string][]string:
+		*v = map[string][]string{}
+		for _, m := range r.members(n) {
+			(*v)[m.key] = list(r, m.value, (*fileReader).text)
+		}
 	default:
 		panic(fmt.Sprintf("study: no way to read %T", into)) // a field of a new kind
 	}

@@ -179,7 +179,7 @@ func TestSet(t *testing.T) {
 	}
 	for setting, want := range map[string]string{
 		"episodes=3":              `unknown key "episodes"; there are again`,
-		"navigation.episode=3":    "there are episodes, modalities, strategies",
+		"navigation.episode=3":    "there are episodes, modalities, models, only, strategies",
 		"navigation.episodes=two": `setting navigation.episodes: want a whole number, got "two"`,
 		"seeds":                   "write it as KEY=VALUE",
 		"seeds=":                  "it is empty",

@@ -46,6 +46,9 @@ func (s *Study) planLake(spec record.Spec, yield func(Trial) bool) bool {
 	add := func(by Strategy) bool {
 		spec.Strategy, spec.Batch = by.Name, by.Batch
 		for _, model := range s.Models {
+			if spec.Task == record.Navigate && !s.Navigation.walks(model, by.Name) {
+				continue
+			}
 			spec.Model = model
 			t := Trial{spec, by}
 			t.Key = s.key(&t)
@@ -83,27 +86,44 @@ func (s *Study) planLake(spec record.Spec, yield func(Trial) bool) bool {
 // tooLarge reports whether the plan has more trials than are taken, in numbers
 // that no product overflows.
 func (s *Study) tooLarge() bool {
-	n := float64(len(s.Seeds)) * float64(len(s.Sizes)) * float64(len(s.Regimes)) * float64(len(s.Framings)) * float64(len(s.Models))
-	perLake := 0.0
-	if d := s.Detection; d != nil {
-		perLake += float64(len(d.Modalities)) * float64(len(d.Detectors))
+	n := 0.0
+	for _, model := range s.Models {
+		n += s.lakes() * s.perLake(model)
 	}
-	if t := s.Navigation; t != nil {
-		perLake += float64(len(t.Modalities)) * float64(len(t.Strategies)) * float64(t.Episodes)
-	}
-	return n*perLake > maxTrials
+	return n > maxTrials
 }
 
 // NumTrials returns the length of the plan.
 func (s *Study) NumTrials() int {
-	perLake := 0
+	n := 0
+	for _, model := range s.Models {
+		n += s.TrialsOf(model)
+	}
+	return n
+}
+
+// TrialsOf returns how many trials of the plan are a model's.
+func (s *Study) TrialsOf(model string) int { return int(s.lakes() * s.perLake(model)) }
+
+// lakes counts the instances under each framing.
+func (s *Study) lakes() float64 {
+	return float64(len(s.Seeds)) * float64(len(s.Sizes)) * float64(len(s.Regimes)) * float64(len(s.Framings))
+}
+
+// perLake counts the trials of a model on one instance under one framing.
+func (s *Study) perLake(model string) float64 {
+	n := 0.0
 	if d := s.Detection; d != nil {
-		perLake += len(d.Modalities) * len(d.Detectors)
+		n += float64(len(d.Modalities)) * float64(len(d.Detectors))
 	}
-	if n := s.Navigation; n != nil {
-		perLake += len(n.Modalities) * len(n.Strategies) * n.Episodes
+	if t := s.Navigation; t != nil {
+		for _, by := range t.Strategies {
+			if t.walks(model, by.Name) {
+				n += float64(len(t.Modalities)) * float64(t.Episodes)
+			}
+		}
 	}
-	return len(s.Seeds) * len(s.Sizes) * len(s.Regimes) * len(s.Framings) * perLake * len(s.Models)
+	return n
 }
 
 // key hashes everything that determines a trial. What a study leaves at its

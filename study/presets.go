@@ -53,6 +53,21 @@ var presets = []preset{
 		s.Detection.Modalities = []string{record.Text}
 		s.Navigation.Episodes = 3
 	}},
+	{"paper-models", "the paper on its six models: four navigate, and Oracle is run for GPT-4o alone (sections 4.1 and 5.3); it costs money", func(s *Study) {
+		s.Models = slices.Clone(paperModels)
+		s.Navigation.Models = slices.Clone(paperModels[:4])
+		s.Navigation.Only = map[string][]string{Oracle.Name: {paperModels[0]}}
+	}},
+	{"small", "lakes of 4x4 cells, short answers, 3 seeds: what a model of 1.5B parameters finishes on two processors in minutes", func(s *Study) {
+		s.Seeds = instance.Seeds(3)
+		s.AskSizes([]Size{{4, 4}})
+		s.AskRegimes([]instance.Regime{instance.L1})
+		s.Params.MaxTokens = new(700)
+		by := OMCD
+		by.Batch = 8
+		s.Detection = &Detection{Modalities: []string{record.Text}, Detectors: []Strategy{by}}
+		s.Navigation = &Navigation{Modalities: []string{record.Text}, Strategies: []Strategy{NoMemory, NoFilter, by}, Episodes: 1}
+	}},
 	{"sizes", "lakes of 8x8, 16x16 and 32x32 cells, 10 seeds with 1 episode, from text", func(s *Study) {
 		s.Seeds = instance.Seeds(10)
 		s.AskSizes([]Size{{8, 8}, {16, 16}, {32, 32}})
@@ -75,7 +90,7 @@ func Presets() []string {
 func AboutPresets() string {
 	var b strings.Builder
 	for _, p := range presets {
-		fmt.Fprintf(&b, "  %-8s %s\n", p.name, p.about)
+		fmt.Fprintf(&b, "  %-12s %s\n", p.name, p.about)
 	}
 	return b.String()
 }
@@ -86,6 +101,13 @@ var DefaultModels = []string{
 	"ref/reader",
 	"ref/believer",
 	"ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02",
+}
+
+// paperModels are the paper's models (section 4.1), the four that navigate
+// first. The smaller two run on one's own server.
+var paperModels = []string{
+	"openai/gpt-4o", "anthropic/claude-sonnet-4-6", "qwen/qwen3.6-plus", "zai/glm-5.1",
+	"vllm/OpenGVLab/InternVL3-8B", "vllm/OpenGVLab/InternVL3-2B",
 }
 
 // Preset returns the study of that name; its error lists what there is.

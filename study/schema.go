@@ -83,6 +83,8 @@ func (f *field[T]) schema(s *Study) object {
 		out = f.oneOrMore(object{"anyOf": []object{{"enum": StrategyNames()}, closed(own)}})
 	case *[]record.Contrast:
 		out = f.oneOrMore(object{"type": "string", "pattern": `^\s*\S.* minus .*\S\s*$`})
+	case *map[string][]string:
+		out = object{"type": "object", "additionalProperties": f.oneOrMore(text)}
 	case *Prompts:
 		out = object{"type": "object", "additionalProperties": object{"type": "string"}}
 	}

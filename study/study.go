@@ -63,6 +63,16 @@ type Navigation struct {
 	Modalities []string   `json:"modalities"`
 	Strategies []Strategy `json:"strategies"`
 	Episodes   int        `json:"episodes"` // per seed, strategy, regime and model
+	// Who walks, where not every model does all: the models that navigate, nil for
+	// all, and strategies with the models that alone run them.
+	Models []string            `json:"models,omitempty"`
+	Only   map[string][]string `json:"only,omitempty"`
+}
+
+// walks reports whether a model navigates by a strategy.
+func (n *Navigation) walks(model, strategy string) bool {
+	only, restricted := n.Only[strategy]
+	return (len(n.Models) == 0 || slices.Contains(n.Models, model)) && (!restricted || slices.Contains(only, model))
 }
 
 // A Size is a lake's size in cells, written "8x8", rows first.
@@ -127,10 +137,29 @@ func (s *Study) Check() error {
 			}
 		}
 	}
+	if n := s.Navigation; n != nil {
+		for strategy, models := range n.Only {
+			if !slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy }) {
+				fail("navigation.only: %s is none of the strategies that are run", strategy)
+			}
+			errs = append(errs, checkEach(models, s.known("navigation.only")))
+		}
+		errs = append(errs, checkEach(n.Models, s.known("navigation.models")))
+	}
 	if s.tooLarge() {
 		fail("the study has more than %d trials, which are more than can be made; take fewer seeds, sizes, episodes or models", maxTrials)
 	}
 	return errors.Join(append(errs, s.checkTests()...)...)
+}
+
+// known returns a check that a model is one of the study's.
+func (s *Study) known(key string) func(model string) error {
+	return func(model string) error {
+		if !slices.Contains(s.Models, model) {
+			return fmt.Errorf("%s: %s is none of the study's models", key, model)
+		}
+		return nil
+	}
 }
 
 // Shows reports whether any task shows the lake in that way.

@@ -240,3 +240,39 @@ func TestFileBounds(t *testing.T) {
 		t.Errorf("a file that never ends: %v", err)
 	}
 }
+
+// TestPaperModels would fail if the paper's study were planned on other models,
+// or Oracle on another than GPT-4o, or a model that does not navigate walked.
+func TestPaperModels(t *testing.T) {
+	s := preset(t, "paper-models")
+	count := map[string]int{}
+	for spec := range s.Specs() {
+		count[spec.Task+" "+spec.Model]++
+		if spec.Strategy == "oracle" {
+			count["oracle "+spec.Model]++
+		}
+	}
+	if n := len(slices.Collect(s.Specs())); n != s.NumTrials() || n != 1800+12_000+750 {
+		t.Errorf("%d trials, NumTrials says %d", n, s.NumTrials())
+	}
+	for what, want := range map[string]int{
+		"oracle openai/gpt-4o": 750, "oracle zai/glm-5.1": 0, "navigate openai/gpt-4o": 3750, "navigate zai/glm-5.1": 3000,
+		"navigate vllm/OpenGVLab/InternVL3-8B": 0, "detect vllm/OpenGVLab/InternVL3-2B": 300,
+	} {
+		if count[what] != want {
+			t.Errorf("%s: %d trials, want %d", what, count[what], want)
+		}
+	}
+	if s.SetFlag("model", []string{"ref/reader"}); s.NumTrials() != 300+3750 {
+		t.Errorf("on another model: %d trials", s.NumTrials())
+	}
+	for text, want := range map[string]string{
+		"{base: quick, navigation: {only: {oracle: openai/gpt-4o}}}":                 "openai/gpt-4o is none of the study's models",
+		"{base: quick, navigation: {only: {orcle: ref/reader}}, models: ref/reader}": "orcle is none of the strategies",
+		"{base: quick, navigation: {models: ref/believer}, models: [ref/reader]}":    "ref/believer is none of the study's models",
+	} {
+		if _, err := study.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

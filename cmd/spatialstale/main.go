@@ -97,7 +97,13 @@ func signals() (context.Context, <-chan struct{}) {
 // execute runs one command line and returns the exit code, having told stderr
 // of any error.
 func execute(args []string, e env) int {
+	e.stdout, e.stderr = throughGate(e.stdout), throughGate(e.stderr)
 	err := dispatch(args, e)
+	for _, w := range []io.Writer{e.stdout, e.stderr} {
+		if g, ok := w.(*gate); ok {
+			err = errors.Join(err, g.Close())
+		}
+	}
 	if err == nil || errors.Is(err, syscall.EPIPE) { // whoever read the output has seen enough
 		return exitDone
 	}
@@ -161,7 +167,7 @@ func dispatch(args []string, e env) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(exitRequest); !ok {
-				panic(r)
+				err = run.PanicError(r)
 			}
 		}
 	}()

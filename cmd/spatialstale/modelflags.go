@@ -21,6 +21,7 @@ type executionFlags struct {
 	Prices      string  `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Budget      *amount `placeholder:"USD" help:"Stop, so that it can be resumed, before a call could make the run cost more than this, all its sessions and models together. Needs the price of each model."`
 	JSON        bool    `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
+	Blind       bool    `help:"Run a study with pictures also on a model that does not see what a picture shows, when it is asked before the run."`
 	MaxErrors   *int    `placeholder:"N" help:"Give a model up after so many failed trials in a row; 20 unless given, 0 for never."`
 }
 
@@ -60,7 +61,7 @@ func (f *executionFlags) options(asked *modelFlags, models []string) (o run.Opti
 		return o, usageError{fmt.Errorf("--concurrency %d: at least one trial must be in progress", *n)}
 	}
 	o.Pace = run.Pace{Concurrency: value(f.Concurrency), MaxRetries: asked.MaxRetries, MaxErrors: f.MaxErrors}
-	o.Budget = (*price.USD)(f.Budget)
+	o.Budget, o.Blind = (*price.USD)(f.Budget), f.Blind
 	if f.Prices != "" {
 		if o.Prices, err = price.Read(f.Prices); err != nil {
 			return o, err

@@ -29,7 +29,7 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := run.NameModels(s.Models); err != nil {
+	if err := run.NameStudy(s); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil { // two names may turn out to be one model's

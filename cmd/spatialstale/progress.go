@@ -37,7 +37,8 @@ func showProgress(w io.Writer, session *run.Session, asJSON bool) {
 	case asJSON:
 		d, every = &eventDisplay{w, models}, eventEvery
 	case isTerminal(w):
-		d, every = newBars(w, models), barsEvery
+		terminal, _ := file(w) // bars move the cursor themselves
+		d, every = newBars(terminal, models), barsEvery
 	default:
 		d = &lineDisplay{w}
 	}
@@ -81,7 +82,7 @@ func newBars(w io.Writer, models []string) *bars {
 		shown := ""
 		b.bars = append(b.bars, b.progress.New(0, mpb.BarStyle().Lbound("").Filler("━").Tip("━").Padding("─").Rbound(""),
 			mpb.BarPriority(i),
-			mpb.PrependDecorators(decor.Name(shortModel(name)+" ", decor.WCSyncSpaceR)),
+			mpb.PrependDecorators(decor.Name(string(tame([]byte(shortModel(name))))+" ", decor.WCSyncSpaceR)),
 			mpb.AppendDecorators(
 				decor.CountersNoUnit(" %d/%d ", decor.WCSyncSpace),
 				decor.Any(func(decor.Statistics) string {
@@ -98,7 +99,7 @@ func newBars(w io.Writer, models []string) *bars {
 }
 
 // notice writes above the bars.
-func (b *bars) notice(line string) { fmt.Fprintln(b.progress, line) }
+func (b *bars) notice(line string) { fmt.Fprintf(b.progress, "%s\n", tame([]byte(line))) }
 
 // shortModel is a model's name without its parameters.
 func shortModel(name string) string {
@@ -161,10 +162,13 @@ type progressEvent struct {
 	Failed        int      `json:"failed"`
 	Calls         int      `json:"calls"`
 	Retries       int      `json:"retries"`
-	Waiting       int      `json:"waiting"`      // calls that wait to be tried again
-	WaitSeconds   *float64 `json:"wait_seconds"` // until the first of them is; null when none waits
-	WaitReason    string   `json:"wait_reason"`  // "rate-limit", "server", "timeout", …; empty when none waits
-	InputTokens   *int     `json:"input_tokens"` // null where no server has said any
+	Waiting       int      `json:"waiting"`        // calls that wait to be tried again
+	WaitSeconds   *float64 `json:"wait_seconds"`   // until the first of them is; null when none waits
+	InFlight      int      `json:"in_flight"`      // calls under way
+	OldestSeconds *float64 `json:"oldest_seconds"` // how long the one that takes longest has been; null when none is
+	TokensSoFar   int      `json:"tokens_so_far"`  // pieces of their answers that came, from servers that stream
+	WaitReason    string   `json:"wait_reason"`    // "rate-limit", "server", "timeout", …; empty when none waits
+	InputTokens   *int     `json:"input_tokens"`   // null where no server has said any
 	OutputTokens  *int     `json:"output_tokens"`
 	CachedTokens  *int     `json:"cached_tokens"` // of the input
 	USD           *float64 `json:"usd"`           // spent by the whole run on this model; null while the cost of a call is not known
@@ -189,6 +193,9 @@ func (d *eventDisplay) write(event string, all *run.Progress, models []run.Progr
 		e := progressEvent{
 			Event: event, Model: p.Model, Total: p.Total, Done: p.Done, Failed: p.Failed, Calls: p.Calls, Retries: p.Retries, Waiting: p.Waiting.Calls,
 			InputTokens: known(p.Input), OutputTokens: known(p.Output), TrialsASecond: p.Rate(), Seconds: p.Took.Seconds(),
+		}
+		if e.InFlight, e.TokensSoFar = p.Flying.Calls, p.Flying.Tokens; e.InFlight > 0 {
+			e.OldestSeconds = new(p.Flying.Oldest.Seconds())
 		}
 		if p.Waiting.Calls > 0 {
 			e.WaitSeconds, e.WaitReason = new(p.Waiting.Next.Seconds()), string(p.Waiting.Why)

@@ -34,7 +34,7 @@ func (c *runCmd) Run(e *env) error {
 			return err
 		}
 	}
-	if err := run.NameModels(s.Models); err != nil {
+	if err := run.NameStudy(s); err != nil {
 		return err
 	}
 	o, err := c.options(&c.modelFlags, s.Models)
