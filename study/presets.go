@@ -19,7 +19,7 @@ type preset struct {
 
 // presets are the studies that ship with the program, the default first.
 var presets = []preset{
-	{"paper", "the paper's study: detection from text and pictures, navigation from text (section 4)", func(*Study) {}},
+	{"paper", "the paper's study: detection from text and pictures, navigation from text (section 5)", func(*Study) {}},
 	{"quick", "the same on 5 seeds with 2 episodes", func(s *Study) {
 		s.Seeds = instance.Seeds(5)
 		s.Navigation.Episodes = 2
@@ -53,7 +53,7 @@ var presets = []preset{
 		s.Detection.Modalities = []string{record.Text}
 		s.Navigation.Episodes = 3
 	}},
-	{"paper-models", "the paper on its six models: four navigate, and Oracle is run for GPT-4o alone (sections 4.1 and 5.3); it costs money", func(s *Study) {
+	{"paper-models", "the paper on its six models: four navigate, and Oracle is run for GPT-4o alone (section 5.1); it costs money", func(s *Study) {
 		s.Models = slices.Clone(paperModels)
 		s.Navigation.Models = slices.Clone(paperModels[:4])
 		s.Navigation.Only = map[string][]string{Oracle.Name: {paperModels[0]}}
@@ -103,7 +103,7 @@ var DefaultModels = []string{
 	"ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02",
 }
 
-// paperModels are the paper's models (section 4.1), the four that navigate
+// paperModels are the paper's models (section 5.1), the four that navigate
 // first. The smaller two run on one's own server.
 var paperModels = []string{
 	"openai/gpt-4o", "anthropic/claude-sonnet-4-6", "qwen/qwen3.6-plus", "zai/glm-5.1",
@@ -122,7 +122,7 @@ func Preset(name string) (*Study, error) {
 	return s, nil
 }
 
-// paperStudy is the paper's study at its scale (section 4).
+// paperStudy is the paper's study at its scale (section 5.1).
 func paperStudy() *Study {
 	return &Study{
 		Models:       slices.Clone(DefaultModels),

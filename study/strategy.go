@@ -57,7 +57,7 @@ type Policy string
 // Remove keeps a stale entry out of the view.
 const Remove Policy = "remove"
 
-// DefaultBatch is the paper's B.
+// DefaultBatch is the paper's B (section 4.2).
 const DefaultBatch = 10
 
 // The paper's strategies.

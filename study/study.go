@@ -1,5 +1,5 @@
 // Package study says what an experiment is: a configuration, and the plan of
-// trials that follows from it (paper, section 4). Both are data: no model is
+// trials that follows from it (paper, sections 4 and 5). Both are data: no model is
 // asked, no clock read, and nothing is written. Package run does what a plan
 // says.
 package study
