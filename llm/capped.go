@@ -36,7 +36,7 @@ const DefaultThinking = 16384
 // Capped returns a model whose requests have a cap on output tokens, so that
 // none can cost more than is known and no server's own default, which may be a
 // few tokens, cuts an answer: what an ample answer takes (Request.Answer), and
-// room for thinking. A cap that was asked for stands, and a request that says
+// room for thinking. A cap that was asked for is kept, and a request that says
 // nothing of its answer is left alone.
 //
 // A server that refuses a cap as too large for the model, its context or the

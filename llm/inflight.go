@@ -21,7 +21,7 @@ type flight struct {
 	tokens int
 }
 
-// A Snapshot says how the calls under way stand.
+// A Snapshot counts the calls under way.
 type Snapshot struct {
 	Calls  int
 	Oldest time.Time // when the one that takes longest began; zero where there is none
@@ -35,7 +35,7 @@ type Snapshot struct {
 // now tells the time.
 func (f *InFlight) Watch(m Model, now func() time.Time) Model { return &watched{m, f, now} }
 
-// Snapshot returns how things stand.
+// Snapshot counts the calls under way now.
 func (f *InFlight) Snapshot() Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()

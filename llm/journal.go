@@ -99,7 +99,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 // parameters were asked for is part of the trial's key.
 func serve(past *record.Call, name string, sum [32]byte) (*Reply, error) {
 	if past.Model != name || past.PromptSHA256 != sum {
-		return nil, fmt.Errorf("%w at %s of trial %s: it was asked of %s with prompt %x, now of %s with prompt %x; run the study anew in another folder",
+		return nil, fmt.Errorf("%w at %s of trial %s: it was asked of %s with prompt %x, now of %s with prompt %x; run the study again in another folder",
 			ErrChanged, past.Slot, past.Trial, past.Model, past.PromptSHA256[:8], name, sum[:8])
 	}
 	return &Reply{

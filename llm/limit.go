@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // LimitOptions bound the calls of one model.
@@ -43,22 +41,21 @@ func Limit(m Model, opts LimitOptions) Model {
 	if opts.Sleep == nil {
 		opts.Sleep = sleep
 	}
-	l := &limited{model: m, opts: opts, gate: gate{most: opts.InFlight, limit: float64(opts.InFlight)}}
-	if opts.RPM > 0 {
-		l.calls = rate.NewLimiter(rate.Limit(float64(opts.RPM)/60), 1)
+	return &limited{
+		model: m, opts: opts, output: tokensFirstReply,
+		gate:  gate{most: opts.InFlight, limit: float64(opts.InFlight)},
+		calls: pacer{perMinute: opts.RPM}, tokens: pacer{perMinute: opts.TPM},
 	}
-	if opts.TPM > 0 {
-		l.tokens = newMeter(opts.TPM)
-	}
-	return l
 }
 
 type limited struct {
-	model  Model
-	opts   LimitOptions
-	gate   gate
-	calls  *rate.Limiter // nil without RPM
-	tokens *meter        // nil without TPM
+	model Model
+	opts  LimitOptions
+	gate  gate
+
+	mu            sync.Mutex
+	calls, tokens pacer
+	output        float64 // tokens of a reply to expect
 }
 
 // Unwrap returns the model that is limited.
@@ -90,35 +87,70 @@ func (m *limited) canceled(req *Request, cause error) error {
 	return &Error{Kind: KindCanceled, Model: m.opts.Model, Slot: req.Slot, Message: "given up while waiting for its turn", Err: cause}
 }
 
+// The tokens that stand for what is not known before a call.
+const (
+	tokensPerImage    = 800
+	tokensFirstReply  = 500
+	bytesPerToken     = 4
+	weightOfLastReply = 0.1
+)
+
 // pace waits until the call may begin. settle is told what it took.
 func (m *limited) pace(ctx context.Context, req *Request) (settle func(*Usage), err error) {
+	m.mu.Lock()
 	now := m.opts.Now()
-	var wait time.Duration
-	var call *rate.Reservation
-	if m.calls != nil {
-		call = m.calls.ReserveN(now, 1)
-		wait = call.DelayFrom(now)
+	estimate := int(m.output)
+	for i := range req.Parts {
+		if p := &req.Parts[i]; p.IsImage() {
+			estimate += tokensPerImage
+		} else {
+			estimate += len(p.Text()) / bytesPerToken
+		}
 	}
-	settle = func(*Usage) {}
-	estimate := 0
-	if m.tokens != nil {
-		var debt time.Duration
-		estimate, debt = m.tokens.take(now, req)
-		wait = max(wait, debt)
-		settle = func(u *Usage) { m.tokens.settle(m.opts.Now(), estimate, u) }
-	}
+	wait := max(m.calls.book(now, 1), m.tokens.book(now, estimate))
+	m.mu.Unlock()
 	if wait > 0 {
 		err = m.opts.Sleep(ctx, wait)
 	}
 	if err != nil {
-		if call != nil {
-			call.CancelAt(m.opts.Now())
-		}
-		if m.tokens != nil {
-			m.tokens.giveBack(estimate)
-		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.calls.book(now, -1)
+		m.tokens.book(now, -estimate)
+		return nil, err
 	}
-	return settle, err
+	return func(u *Usage) {
+		if u.InputTokens == nil || u.OutputTokens == nil {
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.output += weightOfLastReply * (float64(*u.OutputTokens) - m.output)
+		m.tokens.book(m.opts.Now(), *u.InputTokens+*u.OutputTokens-estimate)
+	}, nil
+}
+
+// A pacer spreads something over time: it may begin again once what was booked
+// before is paid off. The zero rate is no limit.
+type pacer struct {
+	perMinute int
+	free      time.Time // when all is paid off
+}
+
+// book books n, or gives n back, and returns how long what was booked before
+// takes to be paid off. No more than ten minutes' worth is booked at once: a
+// server may report any number of tokens.
+func (p *pacer) book(now time.Time, n int) (wait time.Duration) {
+	if p.perMinute == 0 {
+		return 0
+	}
+	if p.free.Before(now) {
+		p.free = now
+	}
+	wait = p.free.Sub(now)
+	n = min(n, 10*p.perMinute)
+	p.free = p.free.Add(time.Duration(float64(n) / float64(p.perMinute) * float64(time.Minute)))
+	return wait
 }
 
 // A gate lets a changing number of calls through at once.
@@ -210,82 +242,5 @@ func (g *gate) admit() {
 		g.waiting[0] = nil
 		g.waiting = g.waiting[1:]
 		g.inside++
-	}
-}
-
-// A meter spreads tokens over time. It lets a call begin once the tokens of
-// earlier ones are paid off, and books the call's own as a debt.
-type meter struct {
-	mu      sync.Mutex
-	limiter *rate.Limiter
-	credit  int     // tokens booked for earlier calls but not used
-	output  float64 // tokens of a reply to expect
-}
-
-// The tokens that stand for what is not known before a call.
-const (
-	tokensPerImage    = 800
-	tokensFirstReply  = 500
-	bytesPerToken     = 4
-	weightOfLastReply = 0.1
-)
-
-func newMeter(tpm int) *meter {
-	return &meter{
-		limiter: rate.NewLimiter(rate.Limit(float64(tpm)/60), max(1, tpm/60)),
-		output:  tokensFirstReply,
-	}
-}
-
-// take books what a call is taken to need, and returns how long it must wait.
-func (t *meter) take(now time.Time, req *Request) (estimate int, wait time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	estimate = int(t.output)
-	for i := range req.Parts {
-		if p := &req.Parts[i]; p.IsImage() {
-			estimate += tokensPerImage
-		} else {
-			estimate += len(p.Text()) / bytesPerToken
-		}
-	}
-	if debt := -t.limiter.TokensAt(now); debt > 0 {
-		wait = time.Duration(debt / float64(t.limiter.Limit()) * float64(time.Second))
-	}
-	t.book(now, estimate)
-	return estimate, wait
-}
-
-// settle corrects a call's booking by what the server says that it took.
-func (t *meter) settle(now time.Time, estimate int, u *Usage) {
-	if u.InputTokens == nil || u.OutputTokens == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.output += weightOfLastReply * (float64(*u.OutputTokens) - t.output)
-	if more := *u.InputTokens + *u.OutputTokens - estimate; more > 0 {
-		t.book(now, more)
-	} else {
-		t.credit -= more
-	}
-}
-
-// giveBack undoes the booking of a call that was never made.
-func (t *meter) giveBack(estimate int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.credit += estimate
-}
-
-// book adds n tokens to the debt, less what there is of credit, and never more
-// than ten minutes' worth at once: a server may report anything. The limiter
-// takes them in pieces of its burst.
-func (t *meter) book(now time.Time, n int) {
-	n = min(n, int(600*t.limiter.Limit()))
-	used := min(n, t.credit)
-	t.credit -= used
-	for n -= used; n > 0; n -= t.limiter.Burst() {
-		t.limiter.ReserveN(now, min(n, t.limiter.Burst()))
 	}
 }

@@ -217,7 +217,7 @@ type Reply struct {
 	Usage     Usage
 	Model     string // the name that the server reported, if any
 	// Booleans are the JSON booleans in Text with the probabilities behind
-	// them, in the order in which they stand there; only where they were asked
+	// them, in the order in which they are there; only where they were asked
 	// for and the server gives them.
 	Booleans []record.Boolean
 	// Timings are the server's own measures of the call, where it gives them.

@@ -86,7 +86,7 @@ func namesColors(text string, bars []string) bool {
 	return false
 }
 
-// quoteBriefly quotes the beginning of a text.
+// quoteBriefly quotes the first words of a text.
 func quoteBriefly(text string) string {
 	const most = 60
 	runes := []rune(strings.Join(strings.Fields(text), " "))

@@ -17,7 +17,7 @@ type Template struct {
 
 var placePattern = regexp.MustCompile(`\{\{([a-z_]+)\}\}\n?`)
 
-// ParseTemplate reads a prompt file in which each of the named places stands
+// ParseTemplate reads a prompt file in which each of the named places is
 // exactly once. A newline right behind a place belongs to the place: whatever
 // fills it brings its own.
 func ParseTemplate(text string, places ...string) (*Template, error) {
@@ -36,7 +36,7 @@ func ParseTemplate(text string, places ...string) (*Template, error) {
 			return nil, fmt.Errorf("prompt template: {{%s}} is not a place; the places are {{%s}}", name, strings.Join(places, "}}, {{"))
 		}
 		if slices.Contains(t.places, name) {
-			return nil, fmt.Errorf("prompt template: {{%s}} stands twice", name)
+			return nil, fmt.Errorf("prompt template: {{%s}} is there twice", name)
 		}
 		t.pieces = append(t.pieces, Text(rest[:m[0]]))
 		t.places = append(t.places, name)

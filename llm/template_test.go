@@ -63,7 +63,7 @@ func TestTemplateKeepsImages(t *testing.T) {
 func TestTemplateErrors(t *testing.T) {
 	for _, tc := range []struct{ name, text, say string }{
 		{"unknown place", "{{observation}}{{memory}}", "{{memory}} is not a place"},
-		{"twice", "{{observation}} {{observation}}", "{{observation}} stands twice"},
+		{"twice", "{{observation}} {{observation}}", "{{observation}} is there twice"},
 		{"missing", "nothing here", "{{observation}} is missing"},
 		{"other spelling", "{{ observation }}", "{{observation}} is missing"},
 	} {

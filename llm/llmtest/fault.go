@@ -58,7 +58,7 @@ func (f Fault) Lasting() bool { return f == Length || f == Filter || f == Endles
 // "429=0.1,500=0.05,hang=0.01". With seed=N the same calls fail at the same
 // attempts, in any order and at any concurrency; with first=N only the first N
 // attempts of a call can fail. A lasting fault is drawn once for a call, every
-// other one anew for each attempt. An empty script is no fault.
+// other one again for each attempt. An empty script is no fault.
 func Script(spec string) (func(Asked) Fault, error) {
 	s := script{first: -1}
 	for _, item := range strings.Split(spec, ",") {

@@ -31,7 +31,7 @@ var ollama = dialect{
 		messages, _ := body.At("messages").List()
 		for _, m := range messages {
 			images, _ := m.At("images").List()
-			for _, file := range images { // they stand before the text
+			for _, file := range images { // they come before the text
 				if err := p.addPNG(file.Text()); err != nil {
 					return refusal("%v", err)
 				}

@@ -1,8 +1,8 @@
 // Package llmtest is a model server for tests and rehearsals. It speaks Chat
 // Completions, Anthropic Messages, Gemini's generateContent and Ollama's native
 // protocol: it reads the prompt out of a request, hands it to a built-in
-// control, and answers with what the control says. It stands where a provider's
-// server stands, so that everything on this side of the wire is the real thing
+// control, and answers with what the control says. It takes the place of a provider's
+// server, so that everything on this side of the wire is the real thing
 // and costs nothing. Delays, and failures by a script that the seed and the call
 // determine, make it as slow and as unreliable as wanted; a ledger keeps count
 // of every call.

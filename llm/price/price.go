@@ -35,7 +35,7 @@ type Price struct {
 	CacheWrite  *float64 `yaml:"cache_write" json:"cache_write,omitempty"`   // input written to it
 	Output      float64  `yaml:"output" json:"output"`                       // thinking as well
 	UpTo        int      `yaml:"up_to" json:"up_to,omitempty"`               // the price is that of prompts of so many tokens; 0 for any
-	CacheFrom   int      `yaml:"cache_from" json:"cache_from,omitempty"`     // the cache serves beginnings of at least so many tokens
+	CacheFrom   int      `yaml:"cache_from" json:"cache_from,omitempty"`     // the cache serves prefixes of at least so many tokens
 	CacheStep   int      `yaml:"cache_step" json:"cache_step,omitempty"`     // and in steps of so many
 	MaxOutput   int      `yaml:"max_output" json:"max_output,omitempty"`     // the most output tokens that may be asked for
 	Thinks      *bool    `yaml:"thinks" json:"thinks,omitempty"`             // unless told otherwise it thinks, at the output's price
@@ -43,7 +43,7 @@ type Price struct {
 	Source      string   `yaml:"source" json:"source"` // where the figures are from
 	Date        string   `yaml:"date" json:"date"`     // when they were read there; the list's unless given
 	Note        string   `yaml:"note" json:"note,omitempty"`
-	List        string   `yaml:"-" json:"list"` // the date of the list that it stands in
+	List        string   `yaml:"-" json:"list"` // the date of the list that it is in
 }
 
 // Shipped returns the list that ships with the program.
@@ -217,14 +217,14 @@ func clamp(part *int, n int) int {
 	return max(0, min(*part, n))
 }
 
-// CachedOf returns how many tokens of a beginning that was sent before the
+// CachedOf returns how many tokens of a prefix that was sent before the
 // provider's cache serves, 0 where nothing is known of its cache.
-func (p *Price) CachedOf(beginning int) int {
-	if p.CacheFrom == 0 || beginning < p.CacheFrom {
+func (p *Price) CachedOf(prefix int) int {
+	if p.CacheFrom == 0 || prefix < p.CacheFrom {
 		return 0
 	}
 	if p.CacheStep > 0 {
-		beginning -= beginning % p.CacheStep
+		prefix -= prefix % p.CacheStep
 	}
-	return beginning
+	return prefix
 }

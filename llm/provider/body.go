@@ -136,7 +136,7 @@ func Compact(v any) json.RawMessage {
 }
 
 // readExtra reads the members that a user adds to each request
-// (Settings.ExtraBody), in the order in which they stand. Those that are ours
+// (Settings.ExtraBody), in their order. Those that are ours
 // alone are refused; one with a dot is a member within an object.
 func readExtra(raw json.RawMessage, ours []string) ([]member, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -190,7 +190,7 @@ func readMembers(raw json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-// Texts joins texts that stand next to each other: pieces of a prompt as every
+// Texts joins texts that are next to each other: pieces of a prompt as every
 // protocol has them, each a text or a picture.
 func Texts(parts []llm.Part) []llm.Part {
 	var out []llm.Part

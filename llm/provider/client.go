@@ -54,7 +54,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	for _, secret := range o.Secrets {
 		body := string(o.Settings.ExtraBody)
 		if len(secret) >= 8 && (strings.Contains(body, secret) || strings.Contains(body, inner(string(Compact(secret))))) {
-			return nil, fmt.Errorf("model %q: the extra body holds the model's key; it stands in the run's manifest, and must hold no secret", o.Model)
+			return nil, fmt.Errorf("model %q: the extra body holds the model's key; it is in the run's manifest, and must hold no secret", o.Model)
 		}
 	}
 	c := &Client{

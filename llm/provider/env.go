@@ -50,7 +50,7 @@ type Settings struct {
 	Now func() time.Time
 }
 
-// Deadlines bound every wait. Zero fields stand for their defaults.
+// Deadlines bound every wait. A zero field has its default.
 type Deadlines struct {
 	Connect time.Duration // for a connection, and again for its TLS handshake: 30 s
 	Idle    time.Duration // between two bytes of an answer that has begun, or two tokens of a stream: 1 minute
@@ -142,7 +142,7 @@ func (a Access) URL(name string, env Env) (string, error) {
 	return strings.TrimRight(base, "/"), nil
 }
 
-// fitsHeader reports whether a value can stand in an HTTP header.
+// fitsHeader reports whether a value can be in an HTTP header.
 func fitsHeader(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {

@@ -163,7 +163,7 @@ type Rule struct {
 // Codes returns the pattern of the codes that are listed with bars between.
 func Codes(list string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + list + `)$`) }
 
-// kindFiltered stands for a prompt that the provider's content filter stopped,
+// kindFiltered is the kind of a prompt that the provider's content filter stopped,
 // which is an outcome and no failure.
 const kindFiltered llm.Kind = "filtered"
 
@@ -287,7 +287,7 @@ func (f *Fault) ofRequest() bool {
 	return false
 }
 
-// hasWord reports whether a parameter's name stands in a text by itself.
+// hasWord reports whether a parameter's name is in a text as a word.
 func hasWord(text, name string) bool {
 	return regexp.MustCompile(`(?:^|[^A-Za-z0-9_])` + regexp.QuoteMeta(name) + `(?:[^A-Za-z0-9_]|$)`).MatchString(text)
 }

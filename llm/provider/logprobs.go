@@ -134,7 +134,7 @@ func (l Tokens) Booleans(text string) []record.Boolean {
 	return found
 }
 
-// booleansAt returns where booleans stand in a text.
+// booleansAt returns where booleans are in a text.
 func booleansAt(text string) []int {
 	var found []int
 	for at := 0; at < len(text); at++ {
@@ -167,7 +167,7 @@ func wordGoesOn(rest string) bool {
 }
 
 // between sums the probabilities of the tokens that go on to true and of those
-// that go on to false, where before is what stands in the token ahead of its
+// that go on to false, where before is what is in the token ahead of its
 // boolean.
 func (t *Token) between(before string) (yes, no *float64) {
 	sum := func(word string) *float64 {
@@ -197,8 +197,8 @@ func (t *Token) between(before string) (yes, no *float64) {
 	return sum("true"), sum("false")
 }
 
-// goesOnTo reports whether a token that stands where another begins with before
-// can only be a boolean's beginning, or the boolean and what follows.
+// goesOnTo reports whether a token in the place of one that begins with before
+// can only be the start of a boolean, or the boolean and what follows.
 func goesOnTo(text, before, word string) bool {
 	rest, ok := strings.CutPrefix(text, before)
 	if strings.TrimSpace(before) == "" {

@@ -23,7 +23,7 @@ type Options struct {
 
 // A Protocol is what differs from one wire protocol to the next that answers a
 // POST with JSON: how a request is written, an answer read, and in which words
-// servers fail. Everything else stands once, in Model.
+// servers fail. Everything else is in Model, once.
 type Protocol struct {
 	Header http.Header // sent with each request, the credential among it
 	// Ours are members of the body that a user's extra body cannot set; one

@@ -19,7 +19,7 @@ const (
 )
 
 // echoed is the length in bytes from which on a piece of a server's words that
-// also stands in the prompt is taken for an echo of it.
+// is also in the prompt is taken for an echo of it.
 const echoed = 16
 
 // words returns what a server said, fit for an error: one line of at most 300
@@ -67,7 +67,7 @@ func hideSecret(text, secret string) string {
 	}
 	if len(secret) < 8 {
 		// Hardly a secret, and it may be part of a word. Twice, because two that
-		// stand side by side share what is between them.
+		// are side by side share what is between them.
 		alone := regexp.MustCompile(`(^|[^A-Za-z0-9])` + regexp.QuoteMeta(secret) + `($|[^A-Za-z0-9])`)
 		for range 2 {
 			text = alone.ReplaceAllString(text, "${1}"+hidden+"${2}")
@@ -189,7 +189,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-// hideEcho takes out of a text what also stands in the prompt, as it is or
+// hideEcho takes out of a text what is also in the prompt, as it is or
 // escaped as a string of JSON or of a program.
 func hideEcho(text string, req *llm.Request) string {
 	var all strings.Builder

@@ -95,7 +95,7 @@ func (v Value) Number() *float64 {
 	return &f
 }
 
-// Count returns a number of tokens, nil where nothing stands that can be one.
+// Count returns a number of tokens, nil where there is none.
 func (v Value) Count() *int {
 	f := v.Number()
 	if f == nil || *f != math.Trunc(*f) || *f < 0 || *f > 1e9 {

@@ -175,7 +175,7 @@ type mark struct {
 // maxMarks is how many marks the protocol takes.
 const maxMarks = 4
 
-// blocks cuts the prompt where pictures stand and where shared parts end. The
+// blocks cuts the prompt where pictures are and where shared parts end. The
 // server takes no block of white space alone; it goes to the text before it, or
 // is left out beside pictures.
 func blocks(req *llm.Request) []block {

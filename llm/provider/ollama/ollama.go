@@ -173,7 +173,7 @@ func (c *Client) encode(req *llm.Request, b *provider.Body, size int) {
 	b.Set("messages", []any{prompt(req.Parts)})
 	b.Set("stream", false)
 	// Refuse a prompt that does not fit, and stop at the end of the context
-	// instead of forgetting the prompt's beginning.
+	// instead of forgetting the start of the prompt.
 	b.Try("truncate", false)
 	b.Try("shift", false)
 	if n := req.Params.Thinking; n != nil {
@@ -257,8 +257,8 @@ func read(req *llm.Request, a *provider.Answer) (*llm.Reply, error) {
 	return reply, nil
 }
 
-// usage reads the counts of tokens. A prompt has some: a count of none stands
-// for one that is left out.
+// usage reads the counts of tokens. A prompt has some: a count of 0 is one
+// that was left out.
 func usage(r provider.Value) llm.Usage {
 	u := llm.Usage{InputTokens: r.At("prompt_eval_count").Count(), CachedTokens: r.At("prompt_eval_cached_count").Count(), OutputTokens: r.At("eval_count").Count()}
 	if u.InputTokens == nil || *u.InputTokens == 0 {

@@ -25,7 +25,7 @@ const (
 
 // A window is the size of the context that a model is asked for, in tokens: a
 // power of two that holds every prompt so far with its reply. It only grows,
-// because the server loads the model anew for another size.
+// because the server loads the model again for another size.
 type window struct {
 	mu   sync.Mutex
 	size int
@@ -60,7 +60,7 @@ func (w *window) countsPart(req *llm.Request) (partial, whole bool) {
 //
 // Servers of some versions count only the tokens that they did not find in their
 // cache. A count that is too small then says nothing, and is told apart by
-// asking once more with a beginning that no cache can hold. What the count
+// asking once more with a prefix that no cache can hold. What the count
 // leaves out is not known, so that the reply's input tokens are not either.
 func (c *Client) checkWhole(ctx context.Context, req *llm.Request, reply *llm.Reply, size int) error {
 	counted, told := reply.Usage.InputTokens, reply.Usage.CachedTokens != nil
