@@ -91,6 +91,7 @@ type pageView struct {
 	Warnings, Lost     []string
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic
+	Single             bool     // there is one topic, which needs no unfolding
 	Absent             []string // what is not in the run
 	Runs               []pageRunView
 	Trials             template.HTML // base64: letters, digits, + and /
@@ -234,6 +235,7 @@ func (v *pageView) results(p *Page) error {
 			v.Topics = append(v.Topics, pageTopic{fmt.Sprintf("topic-%d", len(v.Topics)+1), cmp.Or(string(topic), "Results"), byTopic[topic]})
 		}
 	}
+	v.Single = len(v.Topics) == 1
 	return nil
 }
 

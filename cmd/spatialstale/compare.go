@@ -10,6 +10,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
+	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
@@ -19,7 +20,7 @@ type compareCmd struct {
 	A      string   `arg:"" name:"a" help:"Run folder."`
 	B      string   `arg:"" name:"b" help:"Run folder that is compared with it; differences are B less A."`
 	Pair   []string `sep:"none" placeholder:"A=B" help:"Compare this model of A with that of B; repeat for several. Models of one name are compared unless this says otherwise."`
-	Format string   `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json; json has the differences of every seed."`
+	Format string   `enum:"text,md,json,html" default:"text" help:"Form of the tables: text, md, json or html; json has the differences of every seed, html is one page for the browser."`
 }
 
 // Run shows two runs side by side, paired by seed. It changes nothing in them.
@@ -43,6 +44,9 @@ func (c *compareCmd) Run(e *env) error {
 	tables := analysis.Compare(a, b, differences, models, c.Format == "json")
 	if n := differentLakes(manifestA.Instances, manifestB.Instances); n > 0 {
 		tables[0].Warnings = append(tables[0].Warnings, fmt.Sprintf("The runs do not walk the same lakes: %s that both have by seed, size and regime are not the same in A and B. A pair is then of two lakes, and no better than two runs apart.", count(n, "lake")))
+	}
+	if c.Format == "html" {
+		return report.HTML(e.stdout, &report.Page{Summary: analysis.Summary{Title: c.A + " and " + c.B + ", compared"}, Tables: tables})
 	}
 	return printTables(e.stdout, tables, c.Format)
 }
