@@ -34,7 +34,7 @@ type Verdict struct {
 	Score      *float64 // of the paper's score ablation (appendix D); nil, as no source gives one
 	Confidence *float64 // in [0,1]; nil when none was given
 	Reason     string   // the model's words, may be empty
-	Repairs    []string // what was mended to read this verdict, the reply's own repairs first
+	Repairs    []string // what was repaired to read this verdict, the reply's own repairs first
 	// The natural logarithms of the probabilities that the model gave to "stale"
 	// and to "not stale" where it wrote its verdict; nil where the server does
 	// not say.

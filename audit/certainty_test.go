@@ -43,7 +43,7 @@ func TestCertainty(t *testing.T) {
 		{"judged twice", `[{"memory_id":"a","is_stale":§true},{"memory_id":"a","is_stale":§false},{"memory_id":"b","is_stale":§false}]`, "a, b -3 -3.5"},
 		{"a stranger", `[{"memory_id":"x","is_stale":§true},{"memory_id":"b","is_stale":§false}]`, "a, b -2 -2.5"},
 		{"cut off", `[{"memory_id":"a","is_stale":§true},{"memory_id":"b","is_stale":§fal`, "a -1 -1.5, b"},
-		{"mended", "```json\n[{'memory_id': 'a', 'is_stale': §True,}, {'memory_id': 'b', 'is_stale': §False,},]\n```", "a -1 -1.5, b -2 -2.5"},
+		{"repaired", "```json\n[{'memory_id': 'a', 'is_stale': §True,}, {'memory_id': 'b', 'is_stale': §False,},]\n```", "a -1 -1.5, b -2 -2.5"},
 		{"keyed", `{"a": §true, "b": {"is_stale": §false}}`, "a -1 -1.5, b -2 -2.5"},
 		{"a word", `[{"memory_id":"a","is_stale":"true"},{"memory_id":"b","is_stale":§true}]`, "a, b -1 -1.5"},
 		{"another key", `[{"memory_id":"a","is_valid":§true},{"memory_id":"b","stale":§true}]`, "a, b -2 -2.5"},

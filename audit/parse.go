@@ -20,7 +20,7 @@ const (
 	Unparsed  = "unparsed"  // no verdict, for any other reason
 )
 
-// What Parse can have mended in a judgment, besides the repairs of llm.Extract.
+// What Parse can have repaired in a judgment, besides the repairs of llm.Extract.
 const (
 	RepairID         = "id"         // brackets, quotes, case, leading zeros or a missing prefix of an id
 	RepairKey        = "key"        // another name for memory_id or is_stale

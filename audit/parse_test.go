@@ -218,8 +218,8 @@ func TestParseConfidence(t *testing.T) {
 		case want >= 0 && (v.Confidence == nil || *v.Confidence != want):
 			t.Errorf("%s: confidence %v, want %v", value, v.Confidence, want)
 		}
-		mended := want >= 0 && value[0] == '"'
-		if mended != slices.Contains(v.Repairs, audit.RepairConfidence) || mended != slices.Contains(parsed.Repairs, audit.RepairConfidence) {
+		repaired := want >= 0 && value[0] == '"'
+		if repaired != slices.Contains(v.Repairs, audit.RepairConfidence) || repaired != slices.Contains(parsed.Repairs, audit.RepairConfidence) {
 			t.Errorf("%s: repairs %v of the verdict, %v of the reply", value, v.Repairs, parsed.Repairs)
 		}
 	}

@@ -291,6 +291,9 @@ var wrappers = []string{"properties", "function", "arguments", "parameters", "in
 // unwrap returns what an object wraps: its member by one of the wrappers' keys,
 // or its only one. A schema itself wraps nothing.
 func unwrap(v any) (inner any, ok bool) {
+	if list, _ := v.([]any); len(list) == 1 { // of calls
+		v = list[0]
+	}
 	o, _ := v.(Object)
 	for i := range o {
 		if !slices.Contains(wrappers, strings.ToLower(o[i].Key)) && (len(o) > 1 || Aside(o[i].Key)) {

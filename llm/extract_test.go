@@ -91,7 +91,7 @@ var extractCases = []struct {
 
 	{"embedded", `So {"id":1}.`, hasID, `{"id":1}`, repairs{llm.RepairEmbedded}},
 	{"draft, then final", `{"id":1} hm {"id":2}`, hasID, `{"id":2}`, repairs{llm.RepairEmbedded}},
-	{"a final value that needs mending", `{"id":1} hm {"id":2,}`, hasID, `{"id":2}`, repairs{llm.RepairEmbedded, llm.RepairJSON}},
+	{"a final value that needs repair", `{"id":1} hm {"id":2,}`, hasID, `{"id":2}`, repairs{llm.RepairEmbedded, llm.RepairJSON}},
 	{"a final value that is cut off", `{"id":1} hm {"id":2,"r":"x`, hasID, `{"id":2}`, repairs{llm.RepairEmbedded, llm.RepairTruncated}},
 	{"prose in brackets", `[mem_021] (see {row 3}) is off: {"id":1} [sic] {see row 3}`, hasID, `{"id":1}`, repairs{llm.RepairEmbedded}},
 	{"prose brackets left open", `as [mem_021 and {row say: {"id":1} so [it "is`, hasID, `{"id":1}`, repairs{llm.RepairEmbedded}},
@@ -154,6 +154,8 @@ var extractCases = []struct {
 	{"a schema without", `{"type":"object","properties":{"action":{"type":"string"}}}`, hasAction, ``, nil},
 	{"a call of a tool", `<tool_call>{"name":"move","arguments":{"action":"UP"}}</tool_call>`, hasAction, `{"action":"UP"}`, repairs{llm.RepairEmbedded, llm.RepairWrapper}},
 	{"a call of a tool, as a string", `{"type":"function","function":{"name":"move","arguments":"{\"action\":\"UP\"}"}}`, hasAction, `{"action":"UP"}`, repairs{llm.RepairString, llm.RepairWrapper}},
+	{"a list of one call", `[TOOL_CALLS][{"name":"move","arguments":{"action":"UP"}}]`, hasAction, `{"action":"UP"}`, repairs{llm.RepairEmbedded, llm.RepairWrapper}},
+	{"a list of two calls is a plan", `[{"name":"move","arguments":{"action":"UP"}},{"name":"move","arguments":{"action":"UP"}}]`, hasAction, ``, nil},
 	{"the only member", `{"step":{"action":"UP"}}`, hasAction, `{"action":"UP"}`, repairs{llm.RepairWrapper}},
 	{"the only member is a draft", `{"draft":{"action":"UP"}}`, hasAction, ``, nil},
 

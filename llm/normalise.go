@@ -25,6 +25,7 @@ var marks = map[string]int{
 	"◁think▷": opens, "◁/think▷": closes, // Kimi
 	"<|begin_of_thought|>": opens, "<|end_of_thought|>": closes, // OpenThinker
 	"<|start_thinking|>": opens, "<|end_thinking|>": closes, // Cohere
+	"<|think|>": opens, "<|/think|>": closes, "<|thinking|>": opens, "<|/thinking|>": closes,
 	"<unused94>": opens, "<unused95>": closes, // MedGemma
 	// gpt-oss and Gemma
 	"<|channel|>analysis": opens, "<|channel|>thought": opens, "<|channel>analysis": opens, "<|channel>thought": opens,

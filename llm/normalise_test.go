@@ -33,6 +33,7 @@ func TestStripThinking(t *testing.T) {
 		{"closed by another name", "<think>a</thinking>DOWN", "DOWN", true},
 		{"no thinking tag", "<thinker>DOWN</thinker>", "<thinker>DOWN</thinker>", false},
 		{"Cohere", "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>DOWN<|END_RESPONSE|>", "DOWN", true},
+		{"tokens for thinking", "<|thinking|>UP?<|/thinking|>DOWN", "DOWN", true},
 		{"MedGemma", "<unused94>thought\nUP?<unused95>DOWN", "DOWN", true},
 		{"Gemma's channels", "<|channel>thought\nUP?\n<channel|>DOWN<turn|>", "DOWN", true},
 		{"Gemma's channels, cut", "<|channel>thought\nUP?", "", true},

@@ -155,7 +155,8 @@ var (
 	denies = regexp.MustCompile(`(?i)\b(?:not|no|never|avoid|cannot|unsafe|dangerous|deadly|holes?|kills?|die|death|worst|worse|bad|wrong|previous|last|forbidden|refuse|except|but|would|could|might|if|instead|rather|leaves?|leads?|edge|wall|blocked|neither|nor|without|suicid\w*|fatal|lethal|risky|madness|fall|drown)\b|n't\b|\?`)
 	// chooses is a choice in a sentence: somebody goes, or is to go, an action's
 	// way. What going that way is, or leads to, is no choice.
-	chooses = regexp.MustCompile(`(?:(?i:\b(?:I|we|agent|should|will|must|let's|let us|let me|am|are|is to|it's|I'm|I'll|I'd|we'll|so|then|please)(?:\s+[a-z]+){0,2}?\s+|^\W*)(?i:` + verb + `|choose|pick|select|take|say|be)(?i:s|ing)?\s+(?i:(?:to|the|with|for|action|cell|one|step|move|go)\s+){0,3}|(?i:\b(?:action|answer|move|choice|decision|direction|step)\s+(?:[a-z]+\s+){0,2}?is\s+(?:to\s+(?:` + verb + `|take|choose)\s+)?))` + within + action)
+	chooses = regexp.MustCompile(`(?:(?i:\b(?:I|we|agent|should|will|must|let's|let us|let me|am|are|is to|it's|I'm|I'll|I'd|we'll|so|then|please)(?:\s+[a-z]+){0,2}?\s+|^\W*)(?i:` + verb + `|choose|pick|select|take|say|be)(?i:s|ing)?\s+(?i:(?:to|the|with|for|action|cell|one|step|move|go)\s+){0,3}|(?i:\b(?:action|answer|move|choice|decision|direction|step)\s+(?:[a-z]+\s+){0,2}?is\s+(?:to\s+(?:` + verb + `|take|choose)\s+)?))` + within + action +
+		`|(?:^|[.!]\s+)(?i:going|moving|heading|stepping)\s+` + action + `\W*$`)
 	// assesses is a sentence on what an action is like.
 	assesses = regexp.MustCompile(`(?i)(?:^|[.!?;:,]\s*|\bthat\s+|\bthink\s+)(?:going|moving|stepping|heading|walking|taking|choosing|to\s+(?:go|move|step|take))\s+` + within + `(?:to\s+the\s+)?` + action + within + `\s*(?:is|are|was|means|ends|brings|takes|puts|results|seems|looks|gets|makes|keeps)\b`)
 )

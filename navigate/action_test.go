@@ -193,6 +193,7 @@ func TestMoreReplies(t *testing.T) {
 		{"RIGHT is where I fall.", "stop", "none"},
 		{"The agent moved RIGHT.", "stop", "none"},
 		{"I am going RIGHT.", "stop", "RIGHT"},
+		{"Okay. Going RIGHT.", "stop", "RIGHT"},
 		{"The agent should go DOWN now.", "stop", "DOWN"},
 		{"The best action is to move RIGHT.", "stop", "RIGHT"},
 		{"So I choose DOWN.", "stop", "DOWN"},
