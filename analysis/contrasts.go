@@ -215,7 +215,7 @@ func (f *Frame) equivalence() Table {
 
 // testEquivalence tests whether the two sides differ by less than a margin.
 func (v *versus) testEquivalence(tests *record.Tests, margin float64) {
-	v.equal = sure(stats.Equivalence(v.differences, stats.EquivalenceOptions{Margin: margin, Alpha: tests.Equivalence.Alpha, Seed: tests.Bootstrap.Seed}))
+	v.equal = sure(stats.Equivalence(v.differences, stats.EquivalenceOptions{Margin: margin, Alpha: tests.Equivalence.Alpha, Seed: tests.Bootstrap.Seed, Range: 1}))
 }
 
 // equivalenceColumns are what two one-sided tests say. Next to other tests only
@@ -223,7 +223,7 @@ func (v *versus) testEquivalence(tests *record.Tests, margin float64) {
 func equivalenceColumns(eq *record.Equivalence, beside bool) []versusColumn {
 	prefix, verdict, priority := "", "verdict", 0
 	if beside {
-		prefix, verdict, priority = "equivalence_", fmt.Sprintf("within\u00a0±%g", eq.Margin), 4
+		prefix, verdict, priority = "equivalence_", "within margin", 4
 	}
 	oneSided := func(key, heading string, p func(*stats.EquivalenceResult) *float64) versusColumn {
 		return versusColumn{Column{Key: prefix + key, Heading: heading, Unit: "probability", Kind: PValue, Decimals: 3, DataOnly: beside}, func(v *versus) Cell {
@@ -251,7 +251,8 @@ func equivalenceColumns(eq *record.Equivalence, beside bool) []versusColumn {
 			return cell
 		}},
 		{Column{Key: prefix + "power", Heading: "power", Unit: "probability", Kind: Number, Decimals: 2, Priority: priority}, func(v *versus) Cell { return Cell{Value: v.equal.Power} }},
-		fixed("margin", "difference of shares", 2, eq.Margin), fixed("alpha", "probability", 3, eq.Alpha),
+		{Column{Key: prefix + "margin", Heading: "margin", Unit: "difference of shares", Kind: Number, Decimals: 2, DataOnly: !beside, Priority: 5}, func(v *versus) Cell { return Cell{Value: new(v.equal.Margin)} }},
+		fixed("alpha", "probability", 3, eq.Alpha),
 	}
 }
 

@@ -164,7 +164,7 @@ func defined(values []*float64) []float64 {
 
 // score is a measure of a trial's judgments between 0 and 1.
 func score(key, words string, counts func(*Row) record.Counts, of func(record.Counts) (num, den int)) *measure {
-	return &measure{key: key, words: words, unit: "share", high: 1,
+	return &measure{key: key, words: words, unit: "share", high: 1, margin: 0.05,
 		of: func(r *Row) (int, int) { return of(counts(r)) }}
 }
 
@@ -189,7 +189,11 @@ var (
 	f1        = score("f1", "F1", allCounts, f1Of)
 	precision = score("precision", "precision", allCounts, precisionOf)
 	recall    = score("recall", "recall", allCounts, recallOf)
-	fpr       = score("fpr", "FPR", allCounts, fprOf)
+	fpr       = func() *measure { // of which 0.05 would be much
+		m := score("fpr", "FPR", allCounts, fprOf)
+		m.margin, m.lower = 0.01, true
+		return m
+	}()
 
 	f1Answered        = score("f1_answered", "F1 of answered", answeredCounts, f1Of)
 	precisionAnswered = score("precision_answered", "precision of answered", answeredCounts, precisionOf)
@@ -205,7 +209,7 @@ var (
 // those that do.
 func ended(end int) *measure {
 	name := record.Outcomes[end].Name
-	return &measure{key: name, words: name, unit: "share of finished episodes", high: 1, rate: true, lower: end != endSuccess, margin: 0.1,
+	return &measure{key: name, words: name, unit: "share of finished episodes", high: 1, rate: true, lower: end != endSuccess, // its margin is declared in the study
 		of: func(r *Row) (int, int) { return index(r.end == end), 1 }}
 }
 

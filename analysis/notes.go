@@ -311,6 +311,10 @@ func wordsOf(col *Column, cell *Cell, w *stats.Warning) string {
 	}
 	fellBack := slices.ContainsFunc(cell.Warnings, func(o stats.Warning) bool { return o.Code == stats.Fallback })
 	switch {
+	case w.Code == stats.CannotReach && col.Kind == Verdict:
+		return "too few seeds for the margin: what they have not shown could be more, whatever they say"
+	case w.Code == stats.NoVariance && col.Kind == Verdict:
+		return "no seed differs: what is tested is an exact bound on what the seeds could hide"
 	case w.Code == stats.Fallback && col.Kind != Interval:
 		return "by the sign-flip test, because a t test is undefined where nothing varies"
 	case w.Code == stats.Fallback && strings.HasPrefix(cell.Method, "percentile"):

@@ -111,7 +111,7 @@ func (d *Design) reaches(alpha float64) bool {
 // nothing varies.
 func (r *powerRow) design(seeds, episodes int, alpha float64) (stats.PairedDesign, bool) {
 	sd := r.sd(episodes).SD
-	return stats.PairedDesign{Units: seeds, SD: sd, Alpha: alpha}, sd > 0 && seeds >= 2
+	return stats.PairedDesign{Units: seeds, SD: sd, Alpha: alpha, Range: 1}, sd > 0 && seeds >= 2
 }
 
 // smallest is the least difference that is found with the wished power; nil

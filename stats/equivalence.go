@@ -22,6 +22,10 @@ type EquivalenceOptions struct {
 	Alpha  float64         // of each one-sided test; 0 means 0.05
 	Test   EquivalenceTest // "" means EquivalenceT
 	Seed   uint64          // for EquivalenceFlip where it has to be simulated
+	// Range is the greatest size that one difference can have, 1 for a
+	// difference of rates. Then no verdict is stronger than what the units
+	// could hide: see [EquivalenceResult.Hidden]. 0 leaves it open.
+	Range float64
 }
 
 // EquivalenceResult is the outcome of [Equivalence].
@@ -33,14 +37,21 @@ type EquivalenceResult struct {
 	// P is the larger of PLower and PUpper; equivalence is shown at Alpha when
 	// it is at most Alpha. nil where the test is undefined.
 	P *float64 `json:"p"`
+	// Hidden is a lower end for P where the range of a difference is known: the
+	// chance that this many units show none of those that would put the mean
+	// on the nearer margin, if units that differ by the whole range were just
+	// so frequent. It is exact for units that are all equal, which say nothing
+	// else: it takes 29 of them to show equivalence within 0.1 at 0.05.
+	Hidden *float64 `json:"hidden"`
 	// PLower tests "the mean is at most -Margin", PUpper "at least +Margin".
 	PLower *float64 `json:"p_lower"`
 	PUpper *float64 `json:"p_upper"`
 	// Equivalent is false when equivalence was not shown, which is not the
 	// same as a difference shown.
 	Equivalent bool `json:"equivalent"`
-	// Interval is the two-sided t interval at level 1-2·Alpha; for the t test
-	// it lies within the margins exactly when Equivalent is true.
+	// Interval is the two-sided t interval at level 1-2·Alpha, with a Range
+	// widened to what the units could hide; for the t test it lies within the
+	// margins exactly when Equivalent is true.
 	Interval *Interval `json:"interval"`
 	// Power is the chance that this design shows equivalence when the true
 	// difference is 0 and the standard deviation is the observed one.
@@ -73,9 +84,16 @@ func Equivalence(differences []float64, opt EquivalenceOptions) (EquivalenceResu
 			res.Method = "two one-sided paired t tests"
 			res.PLower = ptr(studentTail((mean+res.Margin)/se, n-1))
 			res.PUpper = ptr(studentTail((res.Margin-mean)/se, n-1))
+			res.hide(mean, opt.Range)
 			res.decide()
 			return res, nil
 		}
+	} else if opt.Range > 0 {
+		res.warn(NoVariance, "all differences are equal: what is shown is an exact bound on what units not seen could change")
+		res.Method, res.PLower, res.PUpper = ExactBound, ptr(0.0), ptr(0.0)
+		res.hide(mean, opt.Range)
+		res.decide()
+		return res, nil
 	} else {
 		res.warn(NoVariance, "all differences are equal: a t interval and its power are undefined")
 		if opt.Test == EquivalenceT {
@@ -106,6 +124,9 @@ func newEquivalence(differences []float64, opt *EquivalenceOptions) (Equivalence
 	}
 	if err := checkFinite("differences", differences); err != nil {
 		return res, err
+	}
+	if opt.Range < 0 || opt.Range > 0 && largestSize(differences) > opt.Range*(1+roundingNoise) {
+		return res, badArg("range", "is %v; it must hold all differences, of which one has the size %v", opt.Range, largestSize(differences))
 	}
 	res.N, res.NUsed = len(differences), len(differences)
 	res.Method = "two one-sided tests"
@@ -157,6 +178,40 @@ func (r *EquivalenceResult) flip(differences []float64, seed uint64) error {
 		r.warn(CannotReach, "%s cannot reach %g in a sign-flip test: the smallest p is %g", plural(r.N, "unit"), r.Alpha, least)
 	}
 	return nil
+}
+
+// hide raises the p-values to what the units could hide: were a share q of all
+// units to differ by the whole range, n units would show none of them with a
+// chance of (1-q)^n. It widens the interval alike.
+func (r *EquivalenceResult) hide(mean, limit float64) {
+	if limit <= 0 {
+		return
+	}
+	n := float64(r.N)
+	unseen := func(room, reach float64) float64 { // from the mean to the margin, and to the end of the range
+		switch {
+		case room <= 0:
+			return 1
+		case room >= reach:
+			return 0
+		}
+		return math.Pow(1-room/reach, n)
+	}
+	lower, upper := unseen(r.Margin+mean, limit+mean), unseen(r.Margin-mean, limit-mean)
+	r.Hidden = ptr(math.Max(lower, upper))
+	r.PLower, r.PUpper = ptr(math.Max(*r.PLower, lower)), ptr(math.Max(*r.PUpper, upper))
+	share := 1 - math.Pow(r.Alpha, 1/n)
+	low, high := mean-share*(limit+mean), mean+share*(limit-mean)
+	if r.Interval == nil {
+		r.Interval = &Interval{low, high, 1 - 2*r.Alpha, ExactBound}
+	} else if low < r.Interval.Low || high > r.Interval.High {
+		r.Interval = &Interval{math.Min(low, r.Interval.Low), math.Max(high, r.Interval.High), 1 - 2*r.Alpha, "t, and an exact bound on units not seen"}
+	}
+	if least := math.Pow(math.Max(0, 1-r.Margin/limit), n); least > r.Alpha {
+		r.Power = ptr(0.0)
+		needed := int(math.Ceil(math.Log(r.Alpha) / math.Log(1-r.Margin/limit)))
+		r.warn(CannotReach, "%s cannot show that less than %g is hidden: it takes %d", plural(r.N, "unit"), r.Margin, needed)
+	}
 }
 
 func (r *EquivalenceResult) decide() {

@@ -149,7 +149,50 @@ func TestEquivalenceWithoutVariation(t *testing.T) {
 	}
 }
 
-// The issue: at 50 seeds × 5 episodes a margin of ±0.05 has almost no power.
+// Identical units show no more than that units that differ are rare: it takes 29
+// of them to rule out that a tenth differs by the whole range, at 0.05. A t test
+// on units that hardly vary is held to the same bound.
+func TestEquivalenceShowsNoMoreThanUnitsCanHide(t *testing.T) {
+	for _, c := range []struct {
+		units  int
+		margin float64
+		equal  bool
+	}{{5, 0.1, false}, {28, 0.1, false}, {29, 0.1, true}, {58, 0.05, false}, {59, 0.05, true}, {298, 0.01, false}, {299, 0.01, true}} {
+		r := must(Equivalence(make([]float64, c.units), EquivalenceOptions{Margin: c.margin, Range: 1}))
+		near(t, "p", *r.P, math.Pow(1-c.margin, float64(c.units)))
+		near(t, "end of the interval", r.Interval.High, 1-math.Pow(0.05, 1/float64(c.units)))
+		if r.Equivalent != c.equal || r.Equivalent != (r.Interval.High <= c.margin) || r.Warned(CannotReach) == c.equal {
+			t.Errorf("%d equal units within %v: %+v", c.units, c.margin, r)
+		}
+	}
+	tiny := func(n int) []float64 {
+		ds := make([]float64, n)
+		for i := range ds {
+			ds[i] = 0.001 * float64(1-i%3)
+		}
+		return ds
+	}
+	few := must(Equivalence(tiny(10), EquivalenceOptions{Range: 1}))
+	if few.Equivalent || *few.Power != 0 || few.Interval.High < 0.25 {
+		t.Errorf("ten units that hardly vary: %+v", few)
+	}
+	many := must(Equivalence(tiny(60), EquivalenceOptions{Range: 1}))
+	if !many.Equivalent {
+		t.Errorf("sixty units that hardly vary: %+v", many)
+	}
+	if _, err := Equivalence([]float64{0.5, -1.2}, EquivalenceOptions{Range: 1}); err == nil {
+		t.Error("a difference beyond the range was taken")
+	}
+	d := PairedDesign{Units: 10, SD: 0.01, Range: 1}
+	if r := must(d.EquivalencePower(0.1, 0)); r.Power != 0 || !r.Warned(CannotReach) {
+		t.Errorf("power of ten units: %+v", r)
+	}
+	if r := must(d.EquivalenceUnitsNeeded(0.1, 0, 0.8)); r.Units != 29 {
+		t.Errorf("%d units are needed, want 29", r.Units)
+	}
+}
+
+// At 50 seeds × 5 episodes a margin of ±0.05 has almost no power.
 func TestPlanningTheStudy(t *testing.T) {
 	sd := must(AssumedRates{RateA: 0.3, RateB: 0.3, ICC: 0.3, Correlation: 0.5, Episodes: 5}.DesignSD())
 	near(t, "between", sd.Between, 0.3*0.21) // 0.3·(0.21+0.21-2·0.5·0.21)

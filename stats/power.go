@@ -14,6 +14,7 @@ type PairedDesign struct {
 	SD          float64     // standard deviation of a unit's difference, > 0
 	Alpha       float64     // 0 means 0.05
 	Alternative Alternative // of the test of a difference
+	Range       float64     // of a unit's difference, for equivalence: see [EquivalenceOptions]; 0 leaves it open
 }
 
 // PowerResult is one question to a design, answered.
@@ -135,7 +136,9 @@ func (d PairedDesign) EquivalenceUnitsNeeded(margin, difference, power float64) 
 	if math.Abs(difference) >= margin {
 		return PowerResult{}, badArg("difference", "is %v; it must lie inside the margins ±%v to be shown equivalent", difference, margin)
 	}
-	n, ok := fewest(func(n int) bool { return equivalencePower(n, d.SD, d.Alpha, margin, difference) >= power })
+	n, ok := fewest(func(n int) bool {
+		return d.with(n).shows(margin) && equivalencePower(n, d.SD, d.Alpha, margin, difference) >= power
+	})
 	if !ok {
 		return PowerResult{}, badArg("margin", "%v needs more than %d units at a standard deviation of %v", margin, maxUnits, d.SD)
 	}
@@ -197,10 +200,19 @@ func (d PairedDesign) equivalenceResult(margin, difference float64) PowerResult 
 	r := d.result(difference, margin, equivalencePower(d.Units, d.SD, d.Alpha, margin, difference))
 	r.Method = "two one-sided paired t tests, bivariate noncentral t"
 	r.Warnings = nil
-	if least := smallestP(d.Units, Greater); least > d.Alpha {
+	if !d.shows(margin) {
+		r.Power = 0
+		r.warn(CannotReach, "%s cannot show that less than %g is hidden", plural(d.Units, "unit"), margin)
+	} else if least := smallestP(d.Units, Greater); least > d.Alpha {
 		r.warn(CannotReach, "exact tests cannot reach %g with %s: their smallest p is %g, so their power is 0", d.Alpha, plural(d.Units, "unit"), least)
 	}
 	return r
+}
+
+// shows reports whether the units are enough for what they could hide to lie
+// within a margin.
+func (d PairedDesign) shows(margin float64) bool {
+	return d.Range == 0 || math.Pow(math.Max(0, 1-margin/d.Range), float64(d.Units)) <= d.Alpha
 }
 
 // power is that of the paired t test.
