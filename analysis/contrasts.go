@@ -215,7 +215,11 @@ func (f *Frame) equivalence() Table {
 
 // testEquivalence tests whether the two sides differ by less than a margin.
 func (v *versus) testEquivalence(tests *record.Tests, margin float64) {
-	v.equal = sure(stats.Equivalence(v.differences, stats.EquivalenceOptions{Margin: margin, Alpha: tests.Equivalence.Alpha, Seed: tests.Bootstrap.Seed, Range: 1}))
+	test := func(ds []float64) stats.EquivalenceResult {
+		return sure(stats.Equivalence(ds, stats.EquivalenceOptions{Margin: margin, Alpha: tests.Equivalence.Alpha, Seed: tests.Bootstrap.Seed, Range: 1}))
+	}
+	v.equal = test(v.differences)
+	v.doubtful = v.lossy && v.equal.Equivalent && !(test(v.leasts).Equivalent && test(v.mosts).Equivalent)
 }
 
 // equivalenceColumns are what two one-sided tests say. Next to other tests only
@@ -243,6 +247,8 @@ func equivalenceColumns(eq *record.Equivalence, beside bool) []versusColumn {
 			cell := Cell{Warnings: v.equal.Warnings}
 			switch {
 			case v.equal.P == nil:
+			case v.equal.Equivalent && v.doubtful:
+				cell.Label, cell.Warnings = "equivalent unless lost trials differ", append(slices.Clone(cell.Warnings), couldOverturn())
 			case v.equal.Equivalent:
 				cell.Label = "equivalent"
 			default:

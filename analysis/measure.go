@@ -91,17 +91,18 @@ func (g *Group) pooled(m *measure) (num, den int) {
 type seedValue struct {
 	value       *float64 // of what has finished; nil when it is undefined
 	least, most *float64
+	there       bool // some trial has finished
 	lost        bool // some trial has no result
 }
 
 // valueOf is a measure on one seed, with its bounds.
 func (m *measure) valueOf(g *Group, rows []*Row) seedValue {
-	value, _ := m.seed(g, rows)
+	value, there := m.seed(g, rows)
 	var p progress
 	p.add(rows)
 	switch {
 	case p.lost() == 0:
-		return seedValue{value, value, value, false}
+		return seedValue{value, value, value, there, false}
 	case m.rate:
 		num := 0
 		for _, r := range rows {
@@ -112,11 +113,11 @@ func (m *measure) valueOf(g *Group, rows []*Row) seedValue {
 		}
 		least := (float64(num) + m.low*float64(p.lost())) / float64(p.planned())
 		most := (float64(num) + m.high*float64(p.lost())) / float64(p.planned())
-		return seedValue{value, &least, &most, true}
+		return seedValue{value, &least, &most, there, true}
 	case m.low != m.high:
-		return seedValue{value, new(m.low), new(m.high), true}
+		return seedValue{value, new(m.low), new(m.high), there, true}
 	}
-	return seedValue{value: value, lost: true}
+	return seedValue{value: value, there: there, lost: true}
 }
 
 // reach are the least and the most that the mean over all planned seeds could

@@ -35,7 +35,10 @@ type paired struct {
 	missing bool // the run does not plan both conditions
 
 	lossy         bool      // some seed has lost a trial
+	partial       int       // of the pairs, those of which some trials are lost
 	leasts, mosts []float64 // the least and the most that a shared seed's difference can be
+	overturn      bool      // the mark of the family's level could be lost trials' doing
+	overturnPaper bool      // that of the paper's level could
 
 	differences []float64 // of the pairs that are defined on both sides
 	flip        stats.SignFlipResult
@@ -48,14 +51,17 @@ type paired struct {
 	alpha      float64  // of the family
 }
 
-// pairUp adds the values of two conditions on one seed. Both must plan it. A
-// seed that has lost a trial is in no test, but in the bounds.
+// pairUp adds the values of two conditions on one seed. Both must plan it. Where
+// trials are lost the value is that of what is left; a seed of which nothing is
+// left on one side is in no test, but in the bounds.
 func (p *paired) pairUp(seed int, a, b seedValue) {
 	p.shared++
-	if !a.lost && !b.lost {
+	lost := a.lost || b.lost
+	if a.there && b.there {
 		p.pairs = append(p.pairs, SeedPair{seed, a.value, b.value})
+		p.partial += index(lost)
 	}
-	p.lossy = p.lossy || a.lost || b.lost
+	p.lossy = p.lossy || lost
 	if a.least != nil && b.least != nil {
 		p.leasts = append(p.leasts, *b.least-*a.most)
 		p.mosts = append(p.mosts, *b.most-*a.least)
@@ -126,6 +132,43 @@ func testAll(rows []*paired, tests *record.Tests, interval func(i int) bool, fam
 	for _, members := range families {
 		adjust(members, tests.Family.Alpha)
 	}
+	inParallel(len(rows), func(i int) { rows[i].doubt(tests.Bootstrap) })
+}
+
+// doubt asks whether lost trials could overturn a mark: whether it would be gone
+// had they all gone one way, or the other.
+func (p *paired) doubt(boot *record.Bootstrap) {
+	if !p.lossy || p.flip.P == nil || *p.flip.P == 0 {
+		return
+	}
+	mean := stats.Mean(p.differences)
+	stands := func(level float64, test func(ds []float64) *float64) bool {
+		for _, ds := range [][]float64{p.leasts, p.mosts} {
+			ds = sure(stats.Differences(ds, make([]float64, len(ds)))) // without what is only rounding
+			if v := test(ds); stats.Mean(ds)*mean <= 0 || v == nil || *v > level {
+				return false
+			}
+		}
+		return true
+	}
+	if p.holm != nil && *p.holm <= p.alpha {
+		factor := *p.holm / *p.flip.P
+		p.overturn = !stands(p.alpha, func(ds []float64) *float64 {
+			if v := sure(stats.SignFlip(ds, stats.SignFlipOptions{Seed: boot.Seed})).P; v != nil {
+				return new(*v * factor)
+			}
+			return nil
+		})
+	}
+	if p.wilcoxon.P != nil && *p.wilcoxon.P <= PaperAlpha {
+		p.overturnPaper = !stands(PaperAlpha, func(ds []float64) *float64 { return sure(stats.Wilcoxon(ds, stats.WilcoxonOptions{})).P })
+	}
+}
+
+// couldOverturn is the warning on a row whose verdict or star lost trials could
+// overturn.
+func couldOverturn() stats.Warning {
+	return stats.Warning{Code: Overturn, Text: "had the lost trials all gone one way, this would not be so"}
 }
 
 // adjust adjusts the p-values of one family by Holm's method. A member without
@@ -172,12 +215,6 @@ func (p *paired) bounds() *Span {
 // excludes reports whether a value lies outside of the bounds, if there are any.
 func (s *Span) excludes(x float64) bool {
 	return s != nil && (x < s.Low-roundingOnly || x > s.High+roundingOnly)
-}
-
-// ruledOut reports whether the mean difference lies outside of what all shared
-// seeds can give.
-func (p *paired) ruledOut() bool {
-	return len(p.differences) > 0 && p.bounds().excludes(stats.Mean(p.differences))
 }
 
 // mean is the mean of one side, or of the differences, over the pairs that are
@@ -250,6 +287,9 @@ func (p *paired) holmCell() Cell {
 	if c.Value != nil && *c.Value <= p.alpha {
 		c.Mark = markFamily
 	}
+	if p.overturn {
+		c.Warnings = append(c.Warnings, couldOverturn())
+	}
 	return c
 }
 
@@ -263,6 +303,9 @@ func (p *paired) wilcoxonCell() Cell {
 	if c.Value != nil && *c.Value <= PaperAlpha {
 		c.Mark = markPaper
 	}
+	if p.overturnPaper {
+		c.Warnings = append(c.Warnings, couldOverturn())
+	}
 	return c
 }
 
@@ -275,7 +318,8 @@ type versus struct {
 	anywhere bool   // stands for all regimes and modalities, because it is in none
 	other    string // in a comparison of two runs, the model of B
 	*paired
-	equal stats.EquivalenceResult
+	equal    stats.EquivalenceResult
+	doubtful bool // lost trials could overturn that the two are equivalent
 }
 
 // A versusColumn is a column of a table of paired comparisons.
@@ -321,20 +365,32 @@ func testColumns(heading, unit string, holm bool) []versusColumn {
 }
 
 // lossColumns say between what bounds the difference lies if lost trials are
-// counted one way or the other. People are shown them where trials are lost.
+// counted one way or the other. People are shown them where trials are lost:
+// against the first condition is what is worse for it, more deaths as well as
+// fewer successes.
 func lossColumns(rows []*versus) []versusColumn {
 	none := !slices.ContainsFunc(rows, func(v *versus) bool { return v.lossy })
-	bound := func(key, heading string, of func(*Span) float64) versusColumn {
-		return versusColumn{Column{Key: key, Heading: heading, Group: "if lost trials had gone", Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(v *versus) Cell {
+	bound := func(key, heading, group string, of func(*versus, *Span) float64) versusColumn {
+		return versusColumn{Column{Key: key, Heading: heading, Group: group, Unit: "difference of shares", Kind: Number, Decimals: 3, DataOnly: none}, func(v *versus) Cell {
 			if b := v.bounds(); b != nil {
-				return Cell{Value: new(of(b))}
+				return Cell{Value: new(of(v, b))}
 			}
 			return Cell{}
 		}}
 	}
+	worse := func(v *versus, b *Span) float64 {
+		if v.measure.lower {
+			return b.High
+		}
+		return b.Low
+	}
+	better := func(v *versus, b *Span) float64 { return b.Low + b.High - worse(v, b) }
+	const group = "if lost trials had gone"
 	return []versusColumn{
-		bound("difference_least", "against it", func(s *Span) float64 { return s.Low }),
-		bound("difference_most", "for it", func(s *Span) float64 { return s.High }),
+		bound("difference_least", "least", "", func(_ *versus, s *Span) float64 { return s.Low }).hidden(),
+		bound("difference_most", "most", "", func(_ *versus, s *Span) float64 { return s.High }).hidden(),
+		bound("difference_against", "against it", group, worse),
+		bound("difference_for", "for it", group, better),
 	}
 }
 
@@ -410,23 +466,18 @@ func testNotes(boot *record.Bootstrap, family string, alpha float64) []string {
 
 // lostSeeds says how many seeds the loss of trials touches, and what it means.
 func lostSeeds(rows []*paired, elsewhere string) []string {
-	shared, whole := 0, 0
+	shared, used, partial := 0, 0, 0
 	for _, p := range rows {
-		shared += p.shared
-		whole += len(p.pairs)
+		shared, used, partial = shared+p.shared, used+len(p.pairs), partial+p.partial
 	}
-	if whole == shared {
+	if used == shared && partial == 0 {
 		return nil
 	}
 	if elsewhere == "" {
 		elsewhere = "next to it"
 	}
-	out := []string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and are in no test; whole/planned is shown. What the lost trials could change is %s: the mean difference over all planned seeds if they had all gone against it, or for it.",
-		countOf(shared, "pair"), thousands(shared-whole), elsewhere)}
-	if slices.ContainsFunc(rows, (*paired).ruledOut) {
-		out = append(out, "A difference outside of what the lost trials could make of it is one that all planned seeds cannot give: the seeds without losses are not like the others.")
-	}
-	return out
+	return []string{fmt.Sprintf("Incomplete: of %s, a row and a seed each, %s have lost trials and count by what is left of them, and %s have nothing left on one side and are in no test; where some lack, used/planned is shown. What the lost trials could change is %s: the mean difference over all planned seeds if they had all gone against the first condition, or for it.",
+		countOf(shared, "pair"), thousands(partial), thousands(shared-used), elsewhere)}
 }
 
 // reachNotes say which levels designs of these sizes cannot reach.

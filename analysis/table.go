@@ -1,6 +1,10 @@
 package analysis
 
-import "github.com/spatialstale/spatialstale/stats"
+import (
+	"math"
+
+	"github.com/spatialstale/spatialstale/stats"
+)
 
 // A Table is one result, ready to be shown in any format. Everything a reader
 // must know to take the numbers rightly stands in it.
@@ -149,12 +153,17 @@ type SeedPair struct {
 	A, B *float64
 }
 
-// Difference is B less A, nil where either is undefined.
+// Difference is B minus A, nil where either is undefined. What is left by
+// rounding alone is 0.
 func (p *SeedPair) Difference() *float64 {
 	if p.A == nil || p.B == nil {
 		return nil
 	}
-	return new(*p.B - *p.A)
+	d := *p.B - *p.A
+	if math.Abs(d) < roundingOnly {
+		d = 0
+	}
+	return &d
 }
 
 // Display returns what people are shown for a label.
