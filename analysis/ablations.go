@@ -44,13 +44,32 @@ func (f *Frame) batch() Table {
 		columns: func(f *Frame, groups []*Group) []column {
 			prices := f.priceColumns(groups)
 			paidFor = prices != nil
-			cols := append(seedsColumns(), meanOf(f1), meanOf(precision), meanOf(recall), averageOf(callsPerAudit, 1).brief(), shareOf(unanswered), shareOf(repairedShare).last(1))
+			base := func(g *Group) *Group { // the paper's batch, or the smallest
+				var found *Group
+				for _, o := range groups {
+					if s := o.Setting; o.Batch == publishedBatch || found == nil || found.Batch != publishedBatch && o.Batch < found.Batch {
+						if s.Batch = g.Batch; s == g.Setting {
+							found = o
+						}
+					}
+				}
+				return found
+			}
+			pairs := map[*Group]*paired{}
+			for _, g := range groups {
+				if b := base(g); b != nil && b != g {
+					pairs[g] = pairGroups(b, g, f1, f1, [2]string{fmt.Sprintf("B=%d", b.Batch), fmt.Sprintf("B=%d", g.Batch)})
+				}
+			}
+			f.ablate(groups, func(g *Group) (string, []*paired) { return g.Model, []*paired{pairs[g]} })
+			cols := append(seedsColumns(), meanOf(f1))
+			cols = append(append(cols, againstColumns(f1, func(g *Group) *paired { return pairs[g] })...), meanOf(precision), meanOf(recall), averageOf(callsPerAudit, 1).brief(), shareOf(unanswered), shareOf(repairedShare).last(1))
 			calls := f.paperColumn(groups, "paper_calls", "calls", inPaper, callsPerAudit, "batch-calls").last(2)
 			calls.Decimals = 0
 			return append(append(cols, prices...), f.paperColumn(groups, "paper_f1", "F1", inPaper, f1, "batch-f1"), calls)
 		},
 		notes: func(*Frame, []*Group, *Table) []string {
-			notes := []string{"calls an audit: model calls behind one window, with those that asked once more. replies repaired: the share of calls whose reply needed a repair to be read."}
+			notes := []string{noteAgainst(fmt.Sprintf("the row of %d entries a call, or of the fewest", publishedBatch)), "calls an audit: model calls behind one window, with those that asked once more. replies repaired: the share of calls whose reply needed a repair to be read."}
 			if !paidFor {
 				notes = append(notes, "For models with a server an audit’s tokens, dollars and seconds are shown here: spatialstale run batch --model openai/gpt-4o. Controls take no tokens and cost nothing.")
 			}
@@ -58,6 +77,49 @@ func (f *Frame) batch() Table {
 		},
 	}
 	return f.table(s)
+}
+
+// ablate tests the differences of a table's rows to those that they are compared
+// with: all of one model on one measure are a family, at the level that the
+// study declares for its contrasts. of returns the model and the pairs of a row,
+// nil where it has none.
+func (f *Frame) ablate(groups []*Group, of func(*Group) (model string, pairs []*paired)) {
+	tests := f.tests()
+	var all []*paired
+	var families []string
+	for _, g := range groups {
+		model, pairs := of(g)
+		for _, p := range pairs {
+			if p != nil && !p.missing {
+				all, families = append(all, p), append(families, model+" "+p.measure.key)
+			}
+		}
+	}
+	testAll(all, &tests, func(int) bool { return true }, func(i int) string { return families[i] })
+}
+
+// againstColumns are the difference of a row to the one that it is compared
+// with, its interval, and its p adjusted in the family of the table.
+func againstColumns[R any](m *measure, of func(R) *paired) []colOf[R] {
+	col := func(key, heading string, kind Kind, unit string, cell func(*paired) Cell) colOf[R] {
+		return colOf[R]{Column{Key: m.key + "_" + key, Heading: heading, Unit: unit, Kind: kind, Decimals: 3, Brief: kind == Paired, Priority: index(kind == Interval)}, func(r R) Cell {
+			if p := of(r); p != nil {
+				return cell(p)
+			}
+			return Cell{}
+		}}
+	}
+	const difference = "difference of shares"
+	return []colOf[R]{
+		col("difference", "Δ\u00a0"+m.words, Paired, difference, (*paired).differenceCell),
+		col("interval", "interval", Interval, difference, (*paired).intervalCell),
+		col("p_holm", "Holm\u00a0p", PValue, "probability", (*paired).holmCell),
+	}
+}
+
+// noteAgainst explains them.
+func noteAgainst(base string) string {
+	return "Δ: the difference to " + base + ", on the same seeds; interval: bootstrap by seed; Holm p: sign-flip test by seed, adjusted over all rows of one model on one measure in this table; " + markFamily + ": at most the level of the study’s family."
 }
 
 // priceColumns tell what an audit of a detection takes: the mean of a call by the
@@ -125,6 +187,7 @@ func (f *Frame) scoreRows() []*scoreRow {
 		if best != nil {
 			best.best = true
 		}
+		mine := out[len(out)-len(thresholds):]
 		for _, b := range groups {
 			s, of := b.Setting, g.Setting
 			byDetector.clear(&s)
@@ -132,6 +195,11 @@ func (f *Frame) scoreRows() []*scoreRow {
 			s.Batch, of.Batch = 0, 0
 			if b.Strategy != scoreStrategy && s == of {
 				out = append(out, &scoreRow{Group: b, name: b.Strategy, short: "yes or no: " + record.Strategies.Label(b.Strategy), counts: allCounts})
+				for _, r := range mine {
+					if r.against == nil {
+						r.against = pairGroups(b, g, f1, score("f1", "F1", r.counts, f1Of), [2]string{b.Strategy, r.name})
+					}
+				}
 			}
 		}
 	}
@@ -146,6 +214,7 @@ type scoreRow struct {
 	threshold   float64 // 0 for yes or no
 	counts      func(*Row) record.Counts
 	best        bool
+	against     *paired // yes or no on the same lakes; nil for that itself
 }
 
 func (r *scoreRow) mean(of func(record.Counts) (num, den int)) Cell {
@@ -156,6 +225,14 @@ func (r *scoreRow) mean(of func(record.Counts) (num, den int)) Cell {
 // Table 4). It has rows when a run asks for scores.
 func (f *Frame) scoreTable() Table {
 	rows := f.scoreRows()
+	var tested []*Group
+	at := map[*Group]*scoreRow{}
+	for _, r := range rows {
+		g := *r.Group
+		tested = append(tested, &g)
+		at[&g] = r
+	}
+	f.ablate(tested, func(g *Group) (string, []*paired) { return g.Model, []*paired{at[g].against} })
 	t := Table{ID: "score", Title: "Scores with a threshold next to yes or no", Topic: TopicAblations, Paper: "Table 4", Need: "audits that give scores: spatialstale run score",
 		About: "The score detector gives each entry a number from 0 to 1, which counts as stale from a threshold on; below, the detectors that answer yes or no on the same lakes."}
 	var groups []*Group
@@ -187,14 +264,15 @@ func (f *Frame) scoreTable() Table {
 		colOf[*scoreRow]{Column{Key: "batch", Heading: "batch", Unit: "entries a call", Kind: Label, Align: Right, DataOnly: true}, func(r *scoreRow) Cell { return Cell{Label: fmt.Sprint(r.Batch)} }},
 		colOf[*scoreRow]{label("best", ""), func(r *scoreRow) Cell { return Cell{Label: map[bool]string{true: "best"}[r.best]} }},
 		colOf[*scoreRow]{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(r *scoreRow) Cell { return Cell{Count: len(r.values(f1))} }},
-		mean("f1", f1Of), mean("precision", precisionOf), mean("recall", recallOf),
+		mean("f1", f1Of))
+	cols = append(append(cols, againstColumns(f1, func(r *scoreRow) *paired { return r.against })...), mean("precision", precisionOf), mean("recall", recallOf),
 		colOf[*scoreRow]{missing.Column, func(r *scoreRow) Cell { return missing.cell(r.Group) }},
 		colOf[*scoreRow]{Column{Key: "paper_f1", Heading: "F1 in the paper", Unit: "share", Kind: Number, Decimals: 3, DataOnly: !slices.ContainsFunc(rows, func(r *scoreRow) bool { return paper(r) != nil })},
 			func(r *scoreRow) Cell { return paperCell(paper(r)) }})
 	fill(&t, cols, rows)
 	if len(rows) > 0 {
 		t.Warnings = lostWarnings(f.grouped(nil, func(s *Setting) bool { return s.Task == record.Detect }, nil), record.Detect)
-		t.Notes = []string{"best: the threshold with the highest mean F1. It was chosen on the very seeds that it is shown for, which flatters it; a threshold that is to be used must be chosen on others.", "An entry without a score counts as not flagged."}
+		t.Notes = []string{noteAgainst("the first detector that answers yes or no"), "best: the threshold with the highest mean F1. It was chosen on the very seeds that it is shown for, which flatters it; a threshold that is to be used must be chosen on others.", "An entry without a score counts as not flagged."}
 	}
 	f.finishTable(&t, "precision where nothing was flagged", modelsOf(groups))
 	return t
@@ -376,7 +454,7 @@ func (f *Frame) certaintyTable() Table {
 type bothTasks struct {
 	Setting             // without its task
 	detection, episodes *Group
-	base                *bothTasks // what it is compared with; nil when there is none
+	against             map[*measure]*paired // what it is compared with, by measure
 }
 
 // settings returns a row for every setting of either task, in the order of
@@ -414,36 +492,35 @@ func (r *bothTasks) groupOf(m *measure) *Group {
 	return r.episodes
 }
 
+// compare pairs rows with those that base names, in which the value of a dim is
+// another, and tests them.
+func (f *Frame) compare(rows []*bothTasks, base func(s *Setting), value func(s *Setting) string) {
+	at := map[*Group]*bothTasks{}
+	var all []*Group
+	for _, r := range rows {
+		r.against = map[*measure]*paired{}
+		g := &Group{Setting: r.Setting}
+		at[g], all = r, append(all, g)
+		of := r.Setting
+		base(&of)
+		i := slices.IndexFunc(rows, func(o *bothTasks) bool { return o.Setting == of })
+		if i < 0 || rows[i] == r {
+			continue
+		}
+		for _, m := range []*measure{f1, success, death} {
+			if a, b := rows[i].groupOf(m), r.groupOf(m); a != nil && b != nil {
+				r.against[m] = pairGroups(a, b, m, m, [2]string{value(&of), value(&r.Setting)})
+			}
+		}
+	}
+	f.ablate(all, func(g *Group) (string, []*paired) { return g.Model, slices.Collect(maps.Values(at[g].against)) })
+}
+
 func (r *bothTasks) mean(m *measure) Cell {
 	if g := r.groupOf(m); g != nil {
 		return overSeeds(g.values(m))
 	}
 	return Cell{}
-}
-
-// difference is the mean over the seeds that both rows have of the row's value
-// minus its base's. A seed on which either is undefined is left out.
-func (r *bothTasks) difference(m *measure) Cell {
-	if r.base == nil {
-		return Cell{}
-	}
-	var values []*float64
-	g, b := r.groupOf(m), r.base.groupOf(m)
-	if g == nil || b == nil {
-		return Cell{}
-	}
-	for _, s := range g.Seeds {
-		v, ok := m.seed(g, s.Rows)
-		w, both := m.seed(b, b.at(s.Seed))
-		switch {
-		case !ok || !both:
-		case v == nil || w == nil:
-			values = append(values, nil)
-		default:
-			values = append(values, new(*v-*w))
-		}
-	}
-	return overSeeds(values)
 }
 
 // bothTable is a table over both tasks of the rows that vary in one dim.
@@ -486,16 +563,7 @@ func (f *Frame) bothTable(t Table, rows []*bothTasks, varied dim, heading string
 // run uses several.
 func (f *Frame) framing() Table {
 	rows := f.settings(byFraming.clear)
-	neutral := record.Framings[0].Name
-	for _, r := range rows {
-		for _, base := range rows {
-			s := base.Setting
-			s.Framing = r.Framing
-			if base.Framing == neutral && r.Framing != neutral && s == r.Setting {
-				r.base = base
-			}
-		}
-	}
+	f.compare(rows, func(s *Setting) { s.Framing = record.Framings[0].Name }, func(s *Setting) string { return s.Framing })
 	noDetection, noEpisodes := without(rows)
 	var cols []colOf[*bothTasks]
 	cols = append(cols, f.gridColumn(rows), episodesOfBoth(noEpisodes))
@@ -504,14 +572,22 @@ func (f *Frame) framing() Table {
 		if m == f1 {
 			hide = noDetection
 		}
-		cols = append(cols,
-			colOf[*bothTasks]{Column{Key: m.key, Heading: m.words, Unit: "share", Kind: Mean, Decimals: 3, Brief: true, DataOnly: hide}, func(r *bothTasks) Cell { return r.mean(m) }},
-			colOf[*bothTasks]{Column{Key: m.key + "_difference", Heading: "Δ\u00a0" + m.words, Unit: "difference of shares", Kind: Mean, Decimals: 3, DataOnly: hide}, func(r *bothTasks) Cell { return r.difference(m) }})
+		cols = append(cols, measuredColumns(m, "share", hide)...)
 	}
 	return f.bothTable(Table{ID: "framing", Title: "Wording: how the memory is introduced", Topic: TopicAblations, Need: "several wordings: spatialstale run framing",
-		About: "The same trials with several wordings of what the memory is: neutral says nothing of whether it may be outdated, trusted calls it reliable, warned says that it may be outdated. Δ: the difference to neutral, mean ± sd over seeds."},
+		About: "The same trials with several wordings of what the memory is: neutral says nothing of whether it may be outdated, trusted calls it reliable, warned says that it may be outdated. "},
 		rows, byFraming, "wording", cols, "there is nothing to show: neutral has no difference to itself, a strategy that asks nobody has no F1, a detection no success",
-		"F1 is that of the detection with the same audit; success and death are of the episodes.")
+		noteAgainst("neutral"), "F1 is that of the detection with the same audit; success and death are of the episodes.")
+}
+
+// measuredColumns are a measure and its difference to the row compared with.
+func measuredColumns(m *measure, unit string, hide bool) []colOf[*bothTasks] {
+	cols := append([]colOf[*bothTasks]{{Column{Key: m.key, Heading: m.words, Unit: unit, Kind: Mean, Decimals: 3, Brief: true}, func(r *bothTasks) Cell { return r.mean(m) }}},
+		againstColumns(m, func(r *bothTasks) *paired { return r.against[m] })...)
+	for i := range cols {
+		cols[i] = cols[i].hiddenIf(hide)
+	}
+	return cols
 }
 
 func without(rows []*bothTasks) (detection, episodes bool) {
@@ -535,10 +611,12 @@ func (f *Frame) gridColumn(rows []*bothTasks) colOf[*bothTasks] {
 // sizes tells what larger lakes do. It has rows when a run has several sizes.
 func (f *Frame) sizes() Table {
 	rows := f.settings(bySize.clear)
-	noDetection, noEpisodes := without(rows)
-	mean := func(m *measure, unit string, hide bool) colOf[*bothTasks] {
-		return colOf[*bothTasks]{Column{Key: m.key, Heading: m.words, Unit: unit, Kind: Mean, Decimals: 3, DataOnly: hide}, func(r *bothTasks) Cell { return r.mean(m) }}
+	base := Setting{Rows: publishedSide, Cols: publishedSide}
+	if !slices.ContainsFunc(rows, func(r *bothTasks) bool { return r.Rows == base.Rows && r.Cols == base.Cols }) && len(rows) > 0 {
+		base = slices.MinFunc(rows, func(x, y *bothTasks) int { return bySize.compare(&f.order, &x.Setting, &y.Setting) }).Setting
 	}
+	f.compare(rows, func(s *Setting) { s.Rows, s.Cols = base.Rows, base.Cols }, func(s *Setting) string { return gridCell(s.Rows, s.Cols).Label })
+	noDetection, noEpisodes := without(rows)
 	average := func(key, heading string, m *measure) colOf[*bothTasks] {
 		return colOf[*bothTasks]{Column{Key: key, Heading: heading, Unit: "steps", Kind: Average, Decimals: 1, Brief: true, DataOnly: noEpisodes}, func(r *bothTasks) Cell {
 			if r.episodes == nil {
@@ -557,11 +635,13 @@ func (f *Frame) sizes() Table {
 			}
 			return Cell{Count: g.StepBudget()}
 		}},
-		mean(f1, "share", noDetection), episodesOfBoth(noEpisodes), mean(success, success.unit, noEpisodes), mean(death, death.unit, noEpisodes),
-		average("steps", "steps", steps), average("steps_success", "steps to G", lengths[endSuccess]),
 	}
+	cols = append(append(cols, measuredColumns(f1, "share", noDetection)...), episodesOfBoth(noEpisodes))
+	cols = append(append(cols, measuredColumns(success, success.unit, noEpisodes)...), measuredColumns(death, death.unit, noEpisodes)...)
+	cols = append(cols, average("steps", "steps", steps), average("steps_success", "steps to G", lengths[endSuccess]))
 	return f.bothTable(Table{ID: "sizes", Title: "Size of the lake", Topic: TopicAblations, Need: "lakes of several sizes: spatialstale run sizes",
 		About: "The same study on lakes of different size. The step budget grows with the route to G, the number of changes with the cells."},
 		rows, bySize, "", cols, "there is nothing to show: a strategy that asks nobody has no F1, a detection no success, and where nobody reached G there are no steps to it",
+		noteAgainst("lakes of "+gridCell(base.Rows, base.Cols).Short)+" Lakes of two sizes share no more than the number of their seed, so that pairing gains nothing.",
 		"A seed’s episodes are averaged first; steps are the mean over all episodes, and over those that reached G.")
 }
