@@ -132,7 +132,7 @@ func (f *Frame) safety() Table {
 				share("deaths_per_missed_thaw", "deaths per missed thaw", "share of missed thaws", func(r *Row) (int, int) { return index(r.safety.killed), int(r.safety.missed) }).base(),
 				average("valid_removed", "entries", func(s *safetyCounts) int32 { return s.valid }).under("removed though valid"),
 				average("warnings_removed", "warnings", func(s *safetyCounts) int32 { return s.warnings }).under("removed though valid"),
-				share("death", "death", "share of episodes", death.of).brief(),
+				rateOf(death).brief(),
 				share("death_warning_removed", "by a removed warning", "share of episodes", func(r *Row) (int, int) { return index(r.end == endDeath && r.cause == removed), 1 }).brief())
 		},
 		notes: func(*Frame, []*Group, *Table) []string {

@@ -193,7 +193,7 @@ func (f *Frame) runWarnings() []string {
 	for _, w := range f.warnings {
 		addNew(&out, w)
 	}
-	return append(out, f.mixedModels()...)
+	return slices.Concat(out, f.mixedModels(), f.silent())
 }
 
 // mixedModels warns of models under whose name more than one may have answered.
