@@ -334,6 +334,7 @@ type association struct {
 	x, y      []float64
 	xs, ys    [][]float64 // behind them, episode by episode
 	undefined int         // seeds without an x
+	single    bool        // x is one measurement a seed
 }
 
 // associate makes one of the seeds of a group, in ascending order. An episode
@@ -367,6 +368,57 @@ func associate(g *Group, x, y *measure) association {
 	return a
 }
 
+// detectionsOf returns the detections by the audit of some episodes: of the same
+// model on the same lakes, with the same strategy, batch and wording. It returns
+// nil where the run has none, or several and none of them under the same
+// conditions.
+func (f *Frame) detectionsOf(s Setting) *Group {
+	s.Task = record.Detect
+	if g := f.groups[s]; g != nil {
+		return g
+	}
+	var found []*Group
+	for at, g := range f.groups {
+		if at.Condition = s.Condition; at == s { // prompts of episodes, say, are none of theirs
+			found = append(found, g)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// associateF1 sets the F1 of the detection task on each seed's lake against a
+// measure of the seed's episodes (paper, section 5.4, Figure 9). The F1 of the
+// episodes' own audits would not do: it is 0 where nothing was stale yet, and in
+// L3 it grows with how long an episode survives.
+func (f *Frame) associateF1(g *Group, y *measure) association {
+	a := association{single: true}
+	if g == nil {
+		return a
+	}
+	audits := f.detectionsOf(g.Setting)
+	for _, s := range g.Seeds {
+		var ys []float64
+		for _, r := range s.Rows {
+			if !r.lost() {
+				ys = append(ys, *quotient(y.of(r)))
+			}
+		}
+		x, _ := f1.seed(audits, audits.at(s.Seed))
+		switch {
+		case len(ys) == 0:
+		case x == nil:
+			a.undefined++
+		default:
+			a.x, a.y = append(a.x, *x), append(a.y, stats.Mean(ys))
+			a.ys = append(a.ys, ys)
+		}
+	}
+	return a
+}
+
 // A correlated is a correlation in both ways of the paper, and the greatest that
 // measures so unreliable could show (Spearman 1904).
 type correlated struct {
@@ -379,8 +431,11 @@ func (a *association) correlate() correlated {
 		pearson:  sure(stats.Pearson(a.x, a.y, stats.CorrelationOptions{})),
 		spearman: sure(stats.Spearman(a.x, a.y, stats.CorrelationOptions{})),
 	}
-	x, y := sure(stats.Clusters(a.xs)), sure(stats.Clusters(a.ys))
-	k.ceiling = sure(stats.Attenuation(x.ICCMean, y.ICCMean, k.pearson.R))
+	reliability := sure(stats.Clusters(a.xs)).ICCMean
+	if a.single { // which cannot say how reliable it is: what y alone allows
+		reliability = new(1.0)
+	}
+	k.ceiling = sure(stats.Attenuation(reliability, sure(stats.Clusters(a.ys)).ICCMean, k.pearson.R))
 	return k
 }
 

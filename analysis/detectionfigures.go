@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,20 +21,58 @@ func (d *drawing) detection() {
 		About: "Mean over seeds of the F1 of one audit of the whole memory (L3: of all audits of a seed together), stale being the positive class. Below: how much worse or better the same model is from images, on the same seeds, with the p of a sign-flip test."}
 	d.showAudits()
 	d.losses = []string{nextTo}
-	d.chart(chart{panels: d.byRegime(), series: d.byModality(), rows: d.byModel(), measure: f1, axis: "F1"})
+	models := d.byWeights()
+	d.chart(chart{panels: d.by(byRegime), series: d.by(byLook), rows: models, measure: f1, axis: "F1"})
 	mean := "Mean over " + spread("seed", d.seeds) + "."
-	if len(d.byModality()) < len(record.Modalities) {
+	if len(d.by(byLook)) < len(record.Modalities) {
 		d.foot(mean)
-		d.Notes = []string{"The difference between images and text needs detections of both: spatialstale run --task detect --modality text,vision."}
+		d.Notes = append(d.Notes, "The difference between images and text needs detections of both: spatialstale run --task detect --modality text,vision.")
 		return
 	}
 	rows := d.frame.modalityRows()
-	for _, regime := range d.byRegime() {
-		d.Panels = append(d.Panels, d.visionMinusText(regime, d.byModel(), rows))
+	for _, regime := range d.by(byRegime) {
+		d.Panels = append(d.Panels, d.visionMinusText(regime, models, rows))
 	}
 	d.foot(mean)
 	d.Feet = append(d.Feet, "p: exact two-sided sign-flip test over the seeds’ differences, of each model and regime by itself, not adjusted; as in the table vision-text.")
-	d.Notes = []string{"images − text: of each seed that has lost neither detection, F1 from images minus F1 from text. Intervals and p are those of the table vision-text, which has Holm’s adjustment and the paper’s test too."}
+	d.Notes = append(d.Notes, "images − text: of each seed that has lost neither detection, F1 from images minus F1 from text. Intervals and p are those of the table vision-text, which has Holm’s adjustment and the paper’s test too.")
+}
+
+// weights say by a model's name in small letters whether anybody can run its
+// weights: closed are families that their vendors alone serve; open are servers of
+// one's own, families whose weights are published, and names with a number of
+// parameters, as in 8b. What fits neither is unknown. Figure 3 has its groups in
+// this order, and the first that fits counts.
+var weights = []struct {
+	group string
+	names *regexp.Regexp
+}{
+	{"closed models", regexp.MustCompile(`^(anthropic|zai|openai/azure)/|/(gpt-\d|chatgpt|o\d|claude|gemini)|/qwen[-.\w]*-(plus|max|turbo|flash)`)},
+	{"open models", regexp.MustCompile(`^(vllm|llamacpp|ollama)/|/(internvl|llama|gemma|mistral|ministral|pixtral|molmo|llava|deepseek|phi-|gpt-oss)|[-:_]\d+(\.\d+)?b\b`)},
+	{"models not known to be closed or open", regexp.MustCompile(``)},
+	{"controls", nil},
+}
+
+// weightsOf is a model's place among them.
+func weightsOf(model string) int {
+	i := 0
+	for i < len(weights)-1 && (isControl(model) || !weights[i].names.MatchString(strings.ToLower(model))) {
+		i++
+	}
+	return i
+}
+
+// byWeights has models in groups, and says so where there are several.
+func (d *drawing) byWeights() []facet {
+	models := d.byModel()
+	slices.SortStableFunc(models, func(a, b facet) int { return weightsOf(a.key) - weightsOf(b.key) })
+	if n := len(models); n > 0 && weightsOf(models[0].key) != weightsOf(models[n-1].key) {
+		for i := range models {
+			models[i].group = weights[weightsOf(models[i].key)].group
+		}
+		d.Notes = append(d.Notes, "Closed or open is told by a model’s name: closed are families that their vendors alone serve, open those whose weights anybody can run.")
+	}
+	return models
 }
 
 // visionMinusText is a regime's panel of differences, with a dot for each model:
@@ -64,10 +103,10 @@ func (d *drawing) flagRates() {
 	d.showAudits()
 	has := func(regime string) bool { return hasRegime(d.groups, regime) }
 	if has("L1") && has("L2") {
-		d.only(func(s *Setting) bool { return slices.Contains(spotAndCluster, s.Regime) })
+		d.keep(func(s *Setting) bool { return slices.Contains(spotAndCluster, s.Regime) })
 	}
 	d.losses = []string{nextTo, "A seed counts by what is left of it."}
-	d.chart(chart{panels: d.byModality(), rows: d.byModel(), axis: "flag rate", pooled: true, once: true,
+	d.chart(chart{panels: d.by(byLook), rows: d.byModel(), axis: "flag rate", pooled: true, once: true,
 		series: []facet{
 			{key: "thaw", name: "SAFE, hole (stale)", measure: safeDeadly}, {key: "safe", name: "SAFE, safe", measure: safeSafe},
 			{key: "freeze", name: "DANGER, safe (stale)", measure: dangerSafe}, {key: "danger", name: "DANGER, hole", measure: dangerDeadly},
@@ -80,7 +119,7 @@ func (d *drawing) flagRates() {
 			p.test(d.boot, false)
 			return probability(p.flip.P)
 		}})
-	d.foot(strings.Join(keys(d.byRegime()), "+") + ", entries of " + spread("seed", d.seeds) + " together.")
+	d.foot(strings.Join(keys(d.by(byRegime)), "+") + ", entries of " + spread("seed", d.seeds) + " together.")
 	d.Feet = append(d.Feet, "p: SAFE claims on holes against SAFE claims on safe cells, exact two-sided sign-flip test over seeds, not adjusted; as in the table flags-test.")
 	d.Notes = []string{"The test: of each seed, the flag rate of SAFE claims on holes minus that of SAFE claims on safe cells, which is 0 for a model that does not see the lake; exact two-sided sign-flip test over seeds. " + noteUnanswered}
 }
@@ -93,7 +132,7 @@ func (d *drawing) precisionRecall() {
 	d.showAudits()
 	d.losses = []string{"What they could change: table bounds-detection."}
 	without := 0
-	d.plane(Panel{X: Axis{"recall", 0, 1}, Y: Axis{"precision", 0, 1}, Guides: isoF1()}, Dots, crossed(d.byModality(), d.byRegime()), numbered(d.byModel()), func(g *Group, _ *Panel) []Point {
+	d.plane(Panel{X: Axis{"recall", 0, 1}, Y: Axis{"precision", 0, 1}, Guides: isoF1()}, Dots, crossed(d.by(byLook), d.by(byRegime)), numbered(d.byModel()), func(g *Group, _ *Panel) []Point {
 		p, y := d.point(g, recall, false), d.point(g, precision, false)
 		if p.X == nil || y.X == nil {
 			without++
@@ -102,7 +141,7 @@ func (d *drawing) precisionRecall() {
 		p.Trials, p.Y, p.YRange, p.XBounds = trialsOf(g), y.X, y.XRange, nil // bounds of one axis alone would mislead
 		return []Point{p}
 	})
-	d.Across = len(d.byRegime())
+	d.Across = len(d.by(byRegime))
 	d.foot("Mean over " + spread("seed", d.seeds) + ". Dotted: equal F1.")
 	d.Notes = []string{"A seed without a flag has no precision and is left out of its mean; its recall of 0 is in the other mean."}
 	if without > 0 {
@@ -133,8 +172,8 @@ func (d *drawing) directions() {
 		About: "thaw: the entry says SAFE and the cell has become a hole; freeze: it says DANGER and the hole is gone. The share of such entries that the model calls stale."}
 	d.showAudits()
 	d.losses = []string{nextTo}
-	d.chart(chart{panels: crossed(d.byModality(), d.byRegime()), rows: d.byModel(), axis: "recall", pooled: true, label: labelN,
+	d.chart(chart{panels: crossed(d.by(byLook), d.by(byRegime)), rows: d.byModel(), axis: "recall", pooled: true, label: labelN,
 		series: []facet{{key: "thaw", name: "thaw (SAFE, now a hole)", measure: recallThaw}, {key: "freeze", name: "freeze (DANGER, now safe)", measure: recallFreeze}}})
-	d.Across = len(d.byRegime())
+	d.Across = len(d.by(byRegime))
 	d.foot("n: stale entries of that direction, of all seeds (L3: of all audits).")
 }

@@ -28,10 +28,10 @@ func (d *drawing) strategies(modality string) {
 	d.showEpisodes(modality, "no-filter", auditStrategy, record.OracleStrategy)
 	d.losses = []string{nextTo}
 	ends := []facet{{axis: "success rate", measure: success}, {axis: "death rate", measure: death}}
-	d.chart(chart{panels: crossed(ends, d.byRegime()), series: d.byStrategy(), rows: d.byModel()})
-	d.Across = len(d.byRegime())
+	d.chart(chart{panels: crossed(ends, d.by(byRegime)), series: d.by(byStrategy), rows: d.byModel()})
+	d.Across = len(d.by(byRegime))
 	d.foot("Mean over " + spread("seed", d.seeds) + " of " + spread("episode", d.trials) + " each, which are averaged first.")
-	if shown := keys(d.byStrategy()); len(shown) < 3 {
+	if shown := keys(d.by(byStrategy)); len(shown) < 3 {
 		d.Notes = append(d.Notes, "Of the three strategies the run has "+joined(shown)+": spatialstale run --task navigate --strategy no-filter,omcd,oracle.")
 	}
 	d.Notes = append(d.Notes, "The other strategies of the run are in the tables of navigation.")
@@ -47,37 +47,49 @@ func (d *drawing) lengths() {
 	}
 	d.losses = []string{nextTo}
 	ends := []facet{{name: "episodes that reached G", measure: lengths[endSuccess]}, {name: "episodes that ended in a hole", measure: lengths[endDeath]}}
-	d.chart(chart{panels: ends, series: d.byStrategy(), rows: d.byModel(), axis: "mean steps", pooled: true, label: labelN})
+	d.chart(chart{panels: ends, series: d.by(byStrategy), rows: d.byModel(), axis: "mean steps", pooled: true, label: labelN})
 	most := niceMax(5, d.Panels...)
 	for i := range d.Panels {
 		d.Panels[i].X.Max = most
 	}
-	d.foot("n: episodes with that end, of " + spread("seed", d.seeds) + ", " + joined(keys(d.byRegime())) + " together.")
+	d.foot("n: episodes with that end, of " + spread("seed", d.seeds) + ", " + joined(keys(d.by(byRegime))) + " together.")
 	d.Notes = []string{"An episode that ran out of steps has the length of the step budget and is in neither chart. Without whiskers: too few seeds had such an episode, or all were equally long."}
 }
 
-const needAudited = "episodes of omcd from text: spatialstale run --task navigate --strategy omcd"
-
-// association sets F1 against success, seed by seed (paper, Figure 9).
-func (d *drawing) association() {
-	d.Figure = Figure{ID: "figure-9-f1-success", Title: "F1 of an agent’s own audits against its success, seed by seed", Topic: TopicDeaths, Paper: "Figure 9", Need: needAudited,
-		About: "Each disc is a seed, or several: F1 of the audits that OMCD made in the seed’s own episodes against the share of them that reached G, from text. A correlation near 0 means little when its ceiling is low: r cannot be higher, because a mean over few episodes is a noisy measure."}
+// showDetected picks the episodes of OMCD from text whose model the run has
+// detections of by the same audit.
+func (d *drawing) showDetected() {
+	d.Need = "detections and episodes of omcd from text: spatialstale run --strategy omcd"
 	d.showEpisodes(record.Text, auditStrategy)
+	d.keep(func(s *Setting) bool { return d.frame.detectionsOf(*s) != nil })
+	var detections []*Group
+	for _, g := range d.groups {
+		detections = append(detections, d.frame.detectionsOf(g.Setting))
+	}
+	d.Warnings = lostWarnings(detections, record.Detect)
+}
+
+// association sets the F1 of detection against success, seed by seed (paper,
+// Figure 9).
+func (d *drawing) association() {
+	d.Figure = Figure{ID: "figure-9-f1-success", Title: "F1 in detection against success in navigation, seed by seed", Topic: TopicDeaths, Paper: "Figure 9",
+		About: "Each disc is a seed, or several: the model’s F1 in the detection task on the seed’s lake against the share of the seed’s episodes under OMCD that reached G, both from text. A correlation near 0 means little when its ceiling is low: r cannot be higher, because a mean over few episodes is a noisy measure."}
+	d.showDetected()
 	d.losses = []string{"Seeds’ means are over what is left."}
 	undefined := 0
-	d.plane(Panel{X: Axis{"F1 of own audits", 0, 1}, Y: Axis{"success rate", 0, 1}}, Discs, crossed(d.byModel(), d.byRegime()), []facet{{key: "seeds", name: "seeds"}}, func(g *Group, p *Panel) []Point {
-		a := associate(g, f1, success)
+	d.plane(Panel{X: Axis{"F1 in detection", 0, 1}, Y: Axis{"success rate", 0, 1}}, Discs, crossed(d.byModel(), d.by(byRegime)), []facet{{key: "seeds", name: "seeds"}}, func(g *Group, p *Panel) []Point {
+		a := d.frame.associateF1(g, success)
 		undefined, d.seeds = undefined+a.undefined, append(d.seeds, len(a.x))
 		k := a.correlate()
 		p.Remarks = append(p.Remarks, k.told("F1 or success does not vary, or too few seeds")...)
 		return stacked(a.x, a.y)
 	})
-	d.Across = len(d.byRegime())
+	d.Across = len(d.by(byRegime))
 	d.Feet = []string{spread("seed", d.seeds) + " a chart; the area of a disc is their number.",
-		"Brackets: 95% interval by Fisher’s z. Ceiling, an estimate: the greatest r that means so unreliable, by ICC(1,k), can show."}
-	d.Notes = []string{"F1 and success are means over a seed’s episodes; F1 of an episode is over all its audits together. The ceiling is the square root of the product of both reliabilities (Spearman 1904). Where a reliability is estimated at or below 0, or a measure does not vary, there is none: then the run cannot tell."}
+		"Brackets: 95% interval by Fisher’s z. Ceiling, an estimate: the greatest r that success over so few episodes, by ICC(1,k), can show."}
+	d.Notes = []string{"F1 is that of one detection a seed (L3: of all its audits together), success the mean over the seed’s episodes. The ceiling is the square root of the reliability of success (Spearman 1904), F1 taken as exact, because one detection a seed does not tell how reliable it is. Where the reliability is estimated at or below 0, or success does not vary, there is none: then the run cannot tell."}
 	if undefined > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("Left out: %s whose audits have no F1, because nothing was stale and nothing flagged.", countOf(undefined, "seed")))
+		d.Notes = append(d.Notes, fmt.Sprintf("Left out: %s without an F1, because the detection was lost, or nothing was stale and nothing flagged.", countOf(undefined, "seed")))
 	}
 }
 
@@ -129,39 +141,24 @@ var staleDeath = &measure{key: "stale_death", words: "died on a stale cell", hig
 	of: func(r *Row) (int, int) { return index(r.end == endDeath && r.onStale.count > 0), 1 }}
 
 // staleDeaths tell how often episodes end on a cell whose entry was stale, by how
-// well their own audits did (paper, section 5.4).
+// well the model detects on the seed's lake (paper, section 5.4).
 func (d *drawing) staleDeaths() {
-	d.Figure = Figure{ID: "figure-stale-deaths", Title: "Deaths on stale cells, by the F1 of the episode’s own audits", Topic: TopicDeaths, Paper: "section 5.4", Need: needAudited,
-		About: "Of the episodes of OMCD whose audits reached an F1, the share that died on a cell whose entry was stale then, from text. If detection were all that mattered, the bars would shrink to nothing from the top down."}
-	d.showEpisodes(record.Text, auditStrategy)
-	d.losses = []string{"Nobody can tell what F1 theirs would have been."}
+	d.Figure = Figure{ID: "figure-stale-deaths", Title: "Deaths on stale cells, by the seed’s F1 in detection", Topic: TopicDeaths, Paper: "section 5.4",
+		About: "Seeds by the model’s F1 in the detection task on their lakes: of their episodes under OMCD, the share that died on a cell whose entry was stale then, both from text. If detection were all that mattered, the bars would shrink to nothing from the top down."}
+	d.showDetected()
+	d.losses = []string{nextTo}
 	var bins []facet
 	for _, bin := range f1Bins {
 		bins = append(bins, facet{name: bin.name, cut: func(g *Group) *Group {
-			return g.cut(func(r *Row) bool {
-				v := quotient(f1.of(r))
-				return r.counts.Judged() > 0 && v != nil && bin.low <= *v && *v < bin.high
-			})
+			out, audits := &Group{Setting: g.Setting}, d.frame.detectionsOf(g.Setting)
+			for _, s := range g.Seeds {
+				if v, _ := f1.seed(audits, audits.at(s.Seed)); v != nil && bin.low <= *v && *v < bin.high {
+					out.Seeds = append(out.Seeds, s)
+				}
+			}
+			return out
 		}})
 	}
-	series := numbered(d.byModel())
-	d.chart(chart{panels: d.byRegime(), series: series, rows: bins, measure: staleDeath, axis: staleDeath.words, pooled: true, label: labelN})
-	for i, regime := range d.byRegime() {
-		d.Panels[i].Remarks = d.lostRemark(regime, series)
-	}
-	d.foot("n: episodes. No bar: no episode with such an F1.")
-}
-
-// cut leaves the finished trials for which keep is true; nil for none.
-func (g *Group) cut(keep func(*Row) bool) *Group {
-	out := &Group{Setting: g.Setting}
-	for _, s := range g.Seeds {
-		if rows := slices.DeleteFunc(slices.Clone(s.Rows), func(r *Row) bool { return r.lost() || !keep(r) }); len(rows) > 0 {
-			out.Seeds = append(out.Seeds, Seed{s.Seed, rows})
-		}
-	}
-	if len(out.Seeds) == 0 {
-		return nil
-	}
-	return out
+	d.chart(chart{panels: d.by(byRegime), series: numbered(d.byModel()), rows: bins, measure: staleDeath, axis: staleDeath.words, pooled: true, label: labelN})
+	d.foot("n: episodes. No bar: no seed with such an F1; a seed without any is in none.")
 }

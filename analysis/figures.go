@@ -72,6 +72,7 @@ type drawing struct {
 	size                      Setting
 	boot                      *record.Bootstrap
 	groups                    []*Group
+	only                      string   // the one model that it is about; empty for all
 	choice                    string   // what is shown of what the run has; empty when that is all
 	losses                    []string // the sentences that follow the one on lost trials
 	seeds                     []int    // behind each point
@@ -115,17 +116,18 @@ func (d *drawing) show(task string, where func(*Setting) bool) {
 	}
 }
 
-// only leaves some of the trials that were picked.
-func (d *drawing) only(keep func(*Setting) bool) {
-	d.groups = slices.DeleteFunc(d.groups, func(g *Group) bool { return !keep(&g.Setting) })
+// keep leaves some of the trials that were picked.
+func (d *drawing) keep(where func(*Setting) bool) {
+	d.groups = slices.DeleteFunc(d.groups, func(g *Group) bool { return !where(&g.Setting) })
 }
 
 // A facet is one value of what a chart is by: one of its panels, series or rows.
 type facet struct {
 	key, name, tag string
+	group          string              // of a row
 	axis           string              // of a panel, where it is not that of the whole chart
 	of             func(*Setting) bool // the trials that it is of; nil for all
-	cut            func(*Group) *Group // leaves some of them, nil for none of them
+	cut            func(*Group) *Group // leaves some of their seeds; nil for all
 	measure        *measure            // what it is of them; nil where another facet says it
 }
 
@@ -140,8 +142,8 @@ func (k *facet) shown() string {
 }
 
 // by returns a facet for each value of some dims that the trials have, in their
-// order.
-func (d *drawing) by(named func(*Setting) facet, dims ...dim) []facet {
+// order, named as tables show it.
+func (d *drawing) by(dims ...dim) []facet {
 	same := func(x, y *Setting) bool {
 		return !slices.ContainsFunc(dims, func(k dim) bool { return k.compare(&d.frame.order, x, y) != 0 })
 	}
@@ -150,33 +152,27 @@ func (d *drawing) by(named func(*Setting) facet, dims ...dim) []facet {
 	slices.SortFunc(groups, func(x, y *Group) int { return compare(x.Setting, y.Setting) })
 	var out []facet
 	for i, g := range groups {
-		if i == 0 || !same(&groups[i-1].Setting, &g.Setting) {
-			one := named(&g.Setting)
-			one.of = func(s *Setting) bool { return same(s, &g.Setting) }
-			out = append(out, one)
+		if i > 0 && same(&groups[i-1].Setting, &g.Setting) {
+			continue
 		}
+		one := facet{of: func(s *Setting) bool { return same(s, &g.Setting) }}
+		for _, k := range dims {
+			cell := k.cell(d.frame, &g.Setting)
+			one.key, one.tag = cmp.Or(one.key, cell.Label), cmp.Or(one.tag, cell.Tag)
+			one.name = strings.Trim(one.name+", "+cell.Display(), ", ")
+		}
+		out = append(out, one)
 	}
 	return out
 }
 
-func (d *drawing) byRegime() []facet {
-	return d.by(func(s *Setting) facet { return facet{key: s.Regime, name: record.Regimes.Legend(s.Regime)} }, byRegime)
-}
-func (d *drawing) byModality() []facet {
-	return d.by(func(s *Setting) facet { return facet{key: s.Modality, name: record.Modalities.Legend(s.Modality)} }, byModality)
-}
-func (d *drawing) byStrategy() []facet {
-	return d.by(func(s *Setting) facet { return facet{key: s.Strategy, name: record.Strategies.Legend(s.Strategy)} }, byStrategy)
-}
+// byLook is by modality, in words that say where the lake comes from.
+var byLook = dim{compare: byModality.compare, cell: func(_ *Frame, s *Setting) Cell {
+	return Cell{Label: s.Modality, Short: record.Modalities.Legend(s.Modality)}
+}}
 
-// byModel has a facet a model, and several for one of which the run has several
-// conditions.
-func (d *drawing) byModel() []facet {
-	return d.by(func(s *Setting) facet {
-		cell := d.frame.modelCell(s.Model)
-		return facet{key: s.Model, name: strings.TrimSuffix(cell.Display()+", "+s.Condition, ", "), tag: cell.Tag}
-	}, byModel, byCondition)
-}
+// byModel has several facets for a model of which the run has several conditions.
+func (d *drawing) byModel() []facet { return d.by(byModel, byCondition) }
 
 // numbered has them as series, whose keys are numbers.
 func numbered(models []facet) []facet {
@@ -224,6 +220,9 @@ func (d *drawing) at(by ...facet) *Group {
 			out = k.cut(out)
 		}
 	}
+	if out == nil || len(out.Seeds) == 0 {
+		return nil
+	}
 	return out
 }
 
@@ -256,9 +255,7 @@ func (d *drawing) chart(c chart) {
 				if c.label != nil && trials.Finished > 0 {
 					point.Label = c.label(g, &series, &point)
 				}
-				if row.cut == nil { // else it is of some of its trials only
-					point.count(trials, !c.once || k == 0)
-				}
+				point.count(trials, !c.once || k == 0)
 				s.Points = append(s.Points, point)
 			}
 			p.Series = append(p.Series, s)
@@ -276,40 +273,33 @@ func labelN(_ *Group, _ *facet, p *Point) string { return "n = " + thousands(p.N
 func (d *drawing) plane(pattern Panel, mark Mark, panels, series []facet, points func(*Group, *Panel) []Point) {
 	for _, panel := range panels {
 		p := pattern
-		p.Title, p.Remarks = panel.name, d.lostRemark(panel, series)
+		p.Title = panel.name
+		var left []string // of series that have lost trials
+		for _, one := range series {
+			s := Series{Key: one.key, Name: one.name, Mark: mark}
+			g := d.at(panel, one)
+			t := trialsOf(g)
+			if t != nil && t.Finished > 0 {
+				s.Points = points(g, &p)
+			}
+			switch {
+			case t.lossy() && len(series) > 1:
+				left = append(left, one.name+" "+t.told())
+			case t.lossy():
+				left = append(left, t.told())
+			}
+			p.Series = append(p.Series, s)
+		}
 		switch t := trialsOf(d.at(panel)); {
 		case t == nil:
 			p.Empty = "not in this run"
 		case t.Finished == 0:
-			p.Empty, p.Remarks = t.told()+" finished", nil
-		}
-		for _, one := range series {
-			s := Series{Key: one.key, Name: one.name, Mark: mark}
-			if g := d.at(panel, one); g != nil && trialsOf(g).Finished > 0 {
-				s.Points = points(g, &p)
-			}
-			p.Series = append(p.Series, s)
+			p.Empty = t.told() + " finished"
+		case len(left) > 0:
+			p.Remarks = append(p.Remarks, "finished: "+joined(left))
 		}
 		d.Panels = append(d.Panels, p)
 	}
-}
-
-// lostRemark says of which series trials of a panel are lost.
-func (d *drawing) lostRemark(panel facet, series []facet) []string {
-	var parts []string
-	for _, one := range series {
-		switch t := trialsOf(d.at(panel, one)); {
-		case !t.lossy():
-		case len(series) > 1:
-			parts = append(parts, one.shown()+" "+t.told())
-		default:
-			parts = append(parts, t.told())
-		}
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []string{"finished: " + strings.Join(parts, ", ")}
 }
 
 // point is a measure of some trials, a mean over seeds or pooled, with its
@@ -447,8 +437,10 @@ func (d *drawing) finish(sizes []Setting) Figure {
 	if d.choice != "" {
 		f.Feet = append(f.Feet, d.choice)
 	}
-	models := modelsOf(d.groups)
-	slices.SortFunc(models, d.frame.order.compareModels)
+	models := []string{d.only}
+	if d.only == "" {
+		models = slices.Compact(keys(d.byModel()))
+	}
 	f.Notes = append(f.Notes, d.frame.modelNotes(models)...)
 	f.Controls = len(models) > 0 && !slices.ContainsFunc(models, func(m string) bool { return !isControl(m) })
 	return f
@@ -458,7 +450,7 @@ func (d *drawing) finish(sizes []Setting) Figure {
 func categories(rows []facet) []Category {
 	out := make([]Category, len(rows))
 	for i, r := range rows {
-		out[i] = Category{Name: r.name, Tag: r.tag}
+		out[i] = Category{Name: r.name, Tag: r.tag, Group: r.group}
 	}
 	return out
 }

@@ -141,6 +141,7 @@ func (d *drawing) showPair(f Figure, strategies ...string) *walkPair {
 		return nil
 	}
 	s := &p.setting
+	d.only = s.Model
 	d.Feet = []string{fmt.Sprintf("%s %s, %s, seed %d, episode %d.", d.frame.shown(s.Model), record.Modalities.Legend(s.Modality), record.Regimes.Label(s.Regime), p.raw.Seed, p.raw.Episode)}
 	return p
 }
@@ -166,7 +167,6 @@ func (d *drawing) routes() {
 	if p.kind > 0 {
 		d.Warnings = []string{"The run has no episode in which " + pairKinds[0] + "; the closest is shown: " + pairKinds[p.kind] + "."}
 	}
-	d.only(func(s *Setting) bool { return s.Model == p.setting.Model })
 }
 
 // trace is one episode under each strategy (paper, appendix G).
@@ -176,7 +176,7 @@ func (d *drawing) trace() {
 	if p == nil {
 		return
 	}
-	for _, strategy := range d.byStrategy() {
+	for _, strategy := range d.by(byStrategy) {
 		switch r := d.under(p.setting, strategy.key).row(p.raw.Seed, p.raw.Episode); {
 		case r != nil && r.lost():
 			d.Panels = append(d.Panels, Panel{Title: strategy.name + ": no result", Remarks: []string{"the episode failed or has no record"}, Scene: p.history.scene(p.history.begin)})
@@ -187,7 +187,6 @@ func (d *drawing) trace() {
 	}
 	d.Across = min(3, len(d.Panels))
 	d.Notes = []string{"The episode is that of the figure of routes. " + pairRule}
-	d.only(func(s *Setting) bool { return s.Model == p.setting.Model })
 }
 
 // regimes are one seed's lake under each regime, and how much of the memory each
