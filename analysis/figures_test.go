@@ -90,6 +90,10 @@ func testAgreement(t *testing.T, runs map[string][]*keptRun) {
 					}
 					return
 				}
+				if pt.XBounds == nil {
+					t.Errorf("%s: no bounds, though trials are lost", what)
+					return
+				}
 				same(t, what+", least", &pt.XBounds.Low, tables.cell(t, table, key+"_least", at).Value)
 				same(t, what+", most", &pt.XBounds.High, tables.cell(t, table, key+"_most", at).Value)
 			}
