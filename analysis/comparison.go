@@ -21,6 +21,7 @@ type counterpart struct {
 	whole, planned  int    // the seeds that it is made of, and those that all cells plan; 0 where no trials are behind it
 	reach           *Span  // what lost trials could make of the value; nil where nothing is lost, or where nobody can tell
 	setting         bool   // fixed before any trial: it is the published one or is not
+	unlike          bool   // there is none because the run is not of the paper's setting
 	note            string // what is to be known of ours, above all why there is none
 }
 
@@ -30,6 +31,8 @@ type comparison struct {
 	p     publishedFigure
 	model string            // of ours
 	boot  *record.Bootstrap // nil for a value alone
+	// unlike are the settings that keep cells of the run from those of the figure.
+	unlike []string
 }
 
 // An estimate is a kind of figure: how ours is made of the run.
@@ -196,7 +199,7 @@ func from(modality string) func(*publishedFigure) {
 func (c *comparison) cells(s side) (out []*Group) {
 	p := c.p
 	s.at(&p)
-	task, models := record.Detect, []string{c.model}
+	task, models, compare := record.Detect, []string{c.model}, c.f.comparing(nil)
 	if p.Strategy != "" {
 		task = record.Navigate
 	}
@@ -209,11 +212,22 @@ func (c *comparison) cells(s side) (out []*Group) {
 		for _, modality := range strings.Fields(p.Modality) {
 			for _, regime := range p.Regimes {
 				wanted++
+				var found []*Group
+				for s, g := range c.f.groups {
+					if s.Task == task && s.Model == model && s.Modality == modality && s.Regime == regime && p.with(&s) {
+						found = append(found, g)
+					}
+				}
 				// Of several settings that fit, the first in the order of tables.
-				if found := c.f.grouped(nil, func(s *Setting) bool {
-					return s.Task == task && s.Model == model && s.Modality == modality && s.Regime == regime && p.with(s)
-				}, nil); len(found) > 0 {
-					cells = append(cells, found[0])
+				slices.SortFunc(found, func(x, y *Group) int { return compare(x.Setting, y.Setting) })
+				of := slices.IndexFunc(found, func(g *Group) bool { return len(c.f.unlikePaper(g)) == 0 })
+				switch {
+				case of >= 0:
+					cells = append(cells, found[of])
+				case len(found) > 0:
+					for _, words := range c.f.unlikePaper(found[0]) {
+						addNew(&c.unlike, words)
+					}
 				}
 			}
 		}
@@ -479,13 +493,13 @@ func nothing(note string) estimate {
 // staleShares are the shares of stale entries of the figure's lakes.
 func (c *comparison) staleShares() (o counterpart, shares []*float64) {
 	for _, l := range c.f.lakes() {
-		if shares == nil && l.rows == publishedSide && l.cols == publishedSide && l.regime == strings.Join(c.p.Regimes, "+") {
+		if shares == nil && l.ofPaper() && l.regime == strings.Join(c.p.Regimes, "+") {
 			shares = l.shares()
 		}
 	}
 	o.whole, o.planned = len(shares), len(shares)
 	if shares == nil {
-		o.note = "the run has no lakes of the regime"
+		o.note = "the run has no lakes of the regime as the paper draws them"
 	}
 	return o, shares
 }
@@ -512,9 +526,11 @@ func staleExtreme(pick func([]float64) float64) estimate {
 
 // staleOfSeed is the number of stale entries of a trace's seed.
 func staleOfSeed(c *comparison) counterpart {
-	for k, h := range c.f.histories {
-		if k.seed == c.p.Seed && k.rows == publishedSide && k.cols == publishedSide && slices.Contains(c.p.Regimes, k.regime) {
-			return counterpart{value: Cell{Value: new(float64(h.atEnd))}, note: noteOtherLake}
+	for _, l := range c.f.lakes() {
+		for _, h := range l.instances {
+			if h.Seed == c.p.Seed && l.ofPaper() && slices.Contains(c.p.Regimes, l.regime) {
+				return counterpart{value: Cell{Value: new(float64(h.atEnd))}, note: noteOtherLake}
+			}
 		}
 	}
 	return counterpart{note: noCell}
@@ -632,9 +648,17 @@ func (f *Frame) named() []string {
 // counterpartOf makes ours of a figure, from the first of the run's models that
 // is the figure's and has its cells.
 func (f *Frame) counterpartOf(p *publishedFigure, boot *record.Bootstrap) counterpart {
-	ours := publishedMeasures[p.Measure].ours
+	made := func(model string) counterpart {
+		c := &comparison{f: f, p: *p, model: model, boot: boot}
+		o := publishedMeasures[p.Measure].ours(c)
+		o.model = model
+		if o.planned == 0 && o.value.Value == nil && len(c.unlike) > 0 {
+			o.unlike, o.note = true, "not in the paper’s setting: "+joined(c.unlike)
+		}
+		return o
+	}
 	if p.Model == "" {
-		return ours(&comparison{f: f, p: *p, boot: boot})
+		return made("")
 	}
 	o := counterpart{note: "the run has no model of this name"}
 	for _, model := range f.models() {
@@ -647,9 +671,7 @@ func (f *Frame) counterpartOf(p *publishedFigure, boot *record.Bootstrap) counte
 			}
 			continue
 		}
-		next := ours(&comparison{f, *p, model, boot})
-		next.model = model
-		if o.model == "" || o.planned == 0 && next.planned > 0 {
+		if next := made(model); o.model == "" || o.planned == 0 && next.planned > 0 {
 			o = next
 		}
 	}

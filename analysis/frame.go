@@ -81,7 +81,7 @@ type Group struct {
 	Label string // of a row that is a part of its group, such as one repair
 	Seeds []Seed // in ascending order
 	runs  []int  // that plan any of it, ascending
-	whole string // the condition of a group of one setting
+	whole string // the conditions of its settings, a line each
 }
 
 // A Seed is the trials of one seed, by episode.
@@ -402,8 +402,10 @@ func flatten(name string, raw json.RawMessage, into map[string]string) {
 		}
 		return
 	}
-	switch text := string(raw); text {
-	case "null", "false", "0", `""`, "[]", "{}":
+	switch text := string(raw); {
+	case text == "0" && strings.HasPrefix(name, "params."): // a temperature of 0 is one that was sent
+		into[name] = text
+	case slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, text):
 	default:
 		into[name] = strings.Trim(text, `"`)
 	}

@@ -179,8 +179,17 @@ func (f *Frame) grouped(dims []dim, keep func(*Setting) bool, clear func(*Settin
 	return out
 }
 
-// join adds another group's trials, seed by seed.
+// join adds another group's trials, seed by seed, and the lines of its condition
+// that are not its own.
 func (g *Group) join(o *Group) {
+	if g.whole == "" {
+		g.whole = o.whole
+	}
+	for line := range strings.Lines(o.whole) {
+		if line = strings.TrimSuffix(line, "\n"); !slices.Contains(strings.Split(g.whole, "\n"), line) {
+			g.whole += "\n" + line
+		}
+	}
 	for _, s := range o.Seeds {
 		i, ok := slices.BinarySearchFunc(g.Seeds, s.Seed, func(x Seed, seed int) int { return x.Seed - seed })
 		if !ok {

@@ -53,9 +53,15 @@ func (f *Frame) lakes() []*lakes {
 	return out
 }
 
+// ofPaper reports whether the instances are drawn as the paper's.
+func (l *lakes) ofPaper() bool {
+	fraction, dataset, _ := strings.Cut(l.drawn, " ")
+	return l.rows == publishedSide && l.cols == publishedSide && dataset == "" && (fraction == "" || slices.Contains(paper().Setting["hole_fraction"], fraction))
+}
+
 // published returns the paper's figure for the row, nil when it has none.
 func (l *lakes) published(measure string) *publishedFigure {
-	if l.rows != publishedSide || l.cols != publishedSide {
+	if !l.ofPaper() {
 		return nil
 	}
 	return findPublished(func(p *publishedFigure) bool { return p.Measure == measure && strings.Join(p.Regimes, "+") == l.regime })

@@ -19,7 +19,8 @@ import (
 //go:embed data/paper.yaml
 var paperYAML []byte
 
-// The paper's setting: its grid, number of seeds, wording and batch.
+// The paper's grid, number of seeds, framing and batch; the rest of its setting
+// is in data/paper.yaml.
 const (
 	publishedSide    = 8
 	publishedSeeds   = 50
@@ -53,32 +54,35 @@ type publishedFigure struct {
 	Text      string
 }
 
-// published returns the paper's figures in its order, one for each model.
-var published = sync.OnceValue(func() []publishedFigure {
-	var doc struct {
-		Arxiv, Title string
-		Figures      []publishedFigure
-	}
-	if err := yaml.UnmarshalWithOptions(paperYAML, &doc, yaml.Strict()); err != nil {
+// A paperData is data/paper.yaml, with a figure for each model.
+type paperData struct {
+	Arxiv, Title string
+	Setting      map[string][]string // conditions, and the values of them that are the paper's
+	Figures      []publishedFigure
+}
+
+var paper = sync.OnceValue(func() (d paperData) {
+	if err := yaml.UnmarshalWithOptions(paperYAML, &d, yaml.Strict()); err != nil {
 		panic(fmt.Sprintf("analysis: paper.yaml: %v", err)) // embedded: a test sees to it
 	}
-	var out []publishedFigure
-	for _, p := range doc.Figures {
+	var each []publishedFigure
+	for _, p := range d.Figures {
 		if len(p.Models) == 0 {
-			out = append(out, p)
+			each = append(each, p)
 		}
 		for _, m := range p.Models {
 			one := p
 			one.Model, one.Models = m, nil
-			out = append(out, one)
+			each = append(each, one)
 		}
 	}
-	return out
+	d.Figures = each
+	return d
 })
 
 // findPublished returns the first figure that fits, nil when there is none.
 func findPublished(fits func(*publishedFigure) bool) *publishedFigure {
-	figures := published()
+	figures := paper().Figures
 	if i := slices.IndexFunc(figures, func(p publishedFigure) bool { return fits(&p) }); i >= 0 {
 		return &figures[i]
 	}
@@ -88,7 +92,7 @@ func findPublished(fits func(*publishedFigure) bool) *publishedFigure {
 // publishedWhere returns the first figure that fits and is of a row's cell: the
 // same model, modality, regime, strategy and batch in the paper's setting.
 func (f *Frame) publishedWhere(g *Group, fits func(*publishedFigure) bool) *publishedFigure {
-	if f.rehearsed(g.Model) { // what a control answered is nobody's figure
+	if f.rehearsed(g.Model) || len(f.unlikePaper(g)) > 0 { // what a control answered is nobody's figure
 		return nil
 	}
 	return findPublished(func(p *publishedFigure) bool {
@@ -106,12 +110,9 @@ func (p *publishedFigure) of(model string) bool {
 	return p.Model != "" && paperName(model) == paperName(p.Model)
 }
 
-// with reports whether a row's strategy, batch, grid and wording are those of
-// the figure. One that names no strategy is of the paper's audit.
+// with reports whether a row's strategy and batch are those of the figure. One
+// that names no strategy is of the paper's audit.
 func (p *publishedFigure) with(s *Setting) bool {
-	if s.Rows != publishedSide || s.Cols != publishedSide || s.Framing != "" && s.Framing != publishedFraming {
-		return false
-	}
 	switch {
 	case p.Measure == "score-f1" || p.Measure == "stale-at-score":
 		return s.Strategy == scoreStrategy
@@ -123,6 +124,48 @@ func (p *publishedFigure) with(s *Setting) bool {
 		batch = publishedBatch
 	}
 	return s.Strategy != auditStrategy || s.Batch == batch
+}
+
+// unlikePaper says in which settings a group is not the paper's, in words. What
+// the paper does not print, such as its prompts, counts as the paper's the way
+// this program ships it.
+func (f *Frame) unlikePaper(g *Group) (words []string) {
+	if g.Rows != publishedSide || g.Cols != publishedSide {
+		words = append(words, "lakes of "+gridCell(g.Rows, g.Cols).Short)
+	}
+	if g.Framing != "" && g.Framing != publishedFraming {
+		words = append(words, "framing "+g.Framing)
+	}
+	for line := range strings.Lines(g.whole) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		switch known := paper().Setting; {
+		case name == "server", name == "asked": // where it was asked; the rest of it is below
+		case name == "strategy":
+			if !slices.Contains(known[name+" "+g.Strategy], value) {
+				words = append(words, "another definition of "+g.Strategy)
+			}
+		case strings.HasPrefix(name, "prompt "):
+			if known[name] != nil && !slices.Contains(known[name], value) { // another framing has been named
+				words = append(words, "another "+name)
+			}
+		case !slices.Contains(known[name], value):
+			words = append(words, conditionWords(name, value))
+		}
+	}
+	for _, run := range g.runs {
+		for _, m := range f.runs[run].models {
+			if m.Name != g.Model || m.Settings == nil {
+				continue
+			}
+			if m.Settings.Detail != "" && g.Modality == record.Vision {
+				addNew(&words, "pictures in detail "+m.Settings.Detail)
+			}
+			if len(m.Settings.ExtraBody) > 0 {
+				addNew(&words, "requests with "+string(m.Settings.ExtraBody))
+			}
+		}
+	}
+	return words
 }
 
 // paperName makes names comparable: the last part of ours, without parameters,
@@ -169,7 +212,7 @@ type publishedRow struct {
 // lake and the settings.
 func (f *Frame) publishedTable() Table {
 	tests := f.tests()
-	figures := published()
+	figures := paper().Figures
 	rows := make([]*publishedRow, len(figures))
 	inParallel(len(rows), func(i int) {
 		rows[i] = &publishedRow{&figures[i], f.counterpartOf(&figures[i], tests.Bootstrap)}
@@ -203,7 +246,7 @@ func (f *Frame) publishedTable() Table {
 	whole := text("whole", "seeds", (*publishedRow).seeds)
 	whole.Align, whole.Priority = Right, 3*index(!lossy)
 	t := Table{ID: "published", Title: "What the paper publishes (arXiv 2608.04574), and ours next to it", Topic: TopicPaper,
-		About: "Every figure of the paper that we know of, under the place where it stands. Ours stands next to it where the run has the same model, modality, regime and strategy on 8×8 lakes with the neutral wording."}
+		About: "Every figure of the paper that we know of, under the place where it stands. Ours stands next to it where the run has the same model, modality, regime and strategy in the paper’s setting: 8×8 lakes with a hole fraction of 0.25 seen as a whole, the neutral framing and the other prompts as they ship, the provider’s own sampling, no verdict asked for again, no strict schedule."}
 	fill(&t, []col{
 		{Column{Key: "place", Heading: "place", Kind: Label, Section: true}, func(r *publishedRow) Cell { return Cell{Label: r.Place} }},
 		{label("measure", "measure"), func(r *publishedRow) Cell { return Cell{Label: r.Measure, Short: r.words()} }},
@@ -248,7 +291,7 @@ func (f *Frame) publishedTable() Table {
 		"Names are the same when the last part of ours is the paper’s, but for case and for hyphens in place of dots: openai/gpt-4o is GPT-4o. A control stands for no model.",
 		"p in brackets is the paper’s, n.s. its “not significant”; “of” its number of entries.",
 	}
-	f.finishTable(&t, "the run has no such model in that cell, or none that is defined there; the note of each row, in the data formats, says which", nil)
+	f.finishTable(&t, "the run has no such model in that cell, or not in the paper’s setting, or none that is defined there; the note of each row, in the data formats, says which", nil)
 	return t
 }
 
@@ -264,7 +307,7 @@ func footnoted(c Cell, code stats.Code, note string) Cell {
 func (r *publishedRow) oursCell() Cell {
 	c := r.ours.value
 	c.Decimals, c.Short = r.places(), r.ours.said
-	if c.Value == nil && c.Short == "" && (r.ours.planned > 0 || r.Model == "") {
+	if c.Value == nil && c.Short == "" && (r.ours.planned > 0 || r.ours.unlike || r.Model == "") {
 		c = footnoted(c, NotOurs, r.ours.note)
 	}
 	return c
