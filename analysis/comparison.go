@@ -39,74 +39,74 @@ type comparison struct {
 type estimate func(*comparison) counterpart
 
 // A publishedMeasure is what a measure of data/paper.yaml is in words, to how
-// many decimals, and how ours is made.
+// many decimals, the least difference that matters, and how ours is made.
 type publishedMeasure struct {
 	words    string
 	decimals int
+	margin   float64 // 0 where ours has no interval
 	ours     estimate
 }
 
 // publishedMeasures are those of data/paper.yaml.
 var publishedMeasures = map[string]publishedMeasure{
-	"stale-share":       {"stale share", 3, staleShare},
-	"stale-share-least": {"stale share, least seed", 3, staleExtreme(slices.Min)},
-	"stale-share-most":  {"stale share, greatest seed", 3, staleExtreme(slices.Max)},
+	"stale-share":       {"stale share", 3, 0.02, staleShare},
+	"stale-share-least": {"stale share, least seed", 3, 0, staleExtreme(slices.Min)},
+	"stale-share-most":  {"stale share, greatest seed", 3, 0, staleExtreme(slices.Max)},
 
-	"step-budget":    {"step budget", 0, setting(stepBudgetOf(publishedSide), "")},
-	"reward-success": {"reward of success", 0, setting(rewardOf(record.Success), "")},
-	"reward-death":   {"reward of death", 0, setting(rewardOf(record.Death), "")},
-	"reward-timeout": {"reward of timeout", 0, setting(rewardOf(record.Timeout), "")},
-	"alpha":          {"α of the tests", 3, setting(PaperAlpha, "the level at which Wilcoxon’s test is marked; the tests’ own is declared in the study")},
+	"step-budget":    {"step budget", 0, 0, setting(stepBudgetOf(publishedSide), "")},
+	"reward-success": {"reward of success", 0, 0, setting(rewardOf(record.Success), "")},
+	"reward-death":   {"reward of death", 0, 0, setting(rewardOf(record.Death), "")},
+	"reward-timeout": {"reward of timeout", 0, 0, setting(rewardOf(record.Timeout), "")},
+	"alpha":          {"α of the tests", 3, 0, setting(PaperAlpha, "the level at which Wilcoxon’s test is marked; the tests’ own is declared in the study")},
 
-	"f1":                      {"F1", 3, mean(f1)},
-	"f1-vision-less-text":     {"F1, vision − text", 3, difference(f1, from(record.Vision), from(record.Text))},
-	"best-over-worst-f1":      {"F1, best model over worst", 1, extreme(2, models, mean(f1), over)},
-	"recall-text-over-vision": {"recall, text over vision", 1, pooled(nil, over, side{recall, from(record.Text)}, side{recall, from(record.Vision)})},
-	"precision-pooled":        {"precision, all entries", 3, pooled(&shares, alone, side{precision, here})},
-	"recall-pooled":           {"recall, all entries", 3, pooled(&shares, alone, side{recall, here})},
+	"f1":                      {"F1", 3, 0.05, mean(f1)},
+	"f1-vision-less-text":     {"F1, vision − text", 3, 0.05, difference(f1, from(record.Vision), from(record.Text))},
+	"best-over-worst-f1":      {"F1, best model over worst", 1, 0, extreme(2, models, mean(f1), over)},
+	"recall-text-over-vision": {"recall, text over vision", 1, 0.5, pooled(nil, over, side{recall, from(record.Text)}, side{recall, from(record.Vision)})},
+	"precision-pooled":        {"precision, all entries", 3, 0.1, pooled(&shares, alone, side{precision, here})},
+	"recall-pooled":           {"recall, all entries", 3, 0.1, pooled(&shares, alone, side{recall, here})},
 
-	"success":                      {"success", 3, mean(success)},
-	"death":                        {"death", 3, mean(death)},
-	"timeout":                      {"timeout", 3, mean(timeout)},
-	"success-difference":           {"success, difference", 3, difference(success, here, against)},
-	"success-difference-size":      {"success, size of difference", 3, size(difference(success, here, against))},
-	"success-greatest":             {"success, greatest", 3, extreme(1, regimes, extreme(1, strategies, mean(success), alone), alone)},
-	"death-reduction":              {"deaths avoided, relative", 2, perRegime(false, nil, reduction, side{death, here}, side{death, against})},
-	"deaths-over":                  {"deaths, ratio", 1, perRegime(false, nil, over, side{death, here}, side{death, against})},
-	"steps-death":                  {"steps to death", 1, pooled(nil, alone, side{lengths[endDeath], here})},
-	"steps-success":                {"steps to success", 1, pooled(nil, alone, side{lengths[endSuccess], here})},
-	"deaths-within":                {"share of deaths", 3, deathsWithin},
-	"success-length-spread":        {"steps to success, spread", 1, extreme(1, models, extreme(2, strategies, pooled(nil, alone, side{lengths[endSuccess], here}), minus), alone)},
-	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, pooled(&shares, alone, side{f1OfStaleDeaths, here})},
-	"pearson-f1-success":           {"Pearson of F1 and success", 3, correlation(stats.Pearson)},
-	"spearman-f1-success-size":     {"Spearman of them, its size", 3, size(correlation(stats.Spearman))},
+	"success":                      {"success", 3, success.margin, mean(success)},
+	"death":                        {"death", 3, death.margin, mean(death)},
+	"timeout":                      {"timeout", 3, timeout.margin, mean(timeout)},
+	"success-difference":           {"success, difference", 3, success.margin, difference(success, here, against)},
+	"success-greatest":             {"success, greatest", 3, 0, extreme(1, regimes, extreme(1, strategies, mean(success), alone), alone)},
+	"death-reduction":              {"deaths avoided, relative", 2, 0.1, perRegime(false, nil, reduction, side{death, here}, side{death, against})},
+	"deaths-over":                  {"deaths, ratio", 1, 0.5, perRegime(false, nil, over, side{death, here}, side{death, against})},
+	"steps-death":                  {"steps to death", 1, 1, pooled(nil, alone, side{lengths[endDeath], here})},
+	"steps-success":                {"steps to success", 1, 1, pooled(nil, alone, side{lengths[endSuccess], here})},
+	"deaths-within":                {"share of deaths", 3, 0, deathsWithin},
+	"success-length-spread":        {"steps to success, spread", 1, 0, extreme(1, models, extreme(2, strategies, pooled(nil, alone, side{lengths[endSuccess], here}), minus), alone)},
+	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, 0.05, pooled(&shares, alone, side{f1OfStaleDeaths, here})},
+	"pearson-f1-success":           {"Pearson of F1 and success", 3, 0.1, correlation(stats.Pearson)},
+	"spearman-f1-success":          {"Spearman of F1 and success", 3, 0.1, correlation(stats.Spearman)},
 
-	"flag-rate-safe-deadly":   {"flag rate, SAFE on hole", 3, pooled(&shares, alone, side{safeDeadly, here})},
-	"flag-rate-safe-safe":     {"flag rate, SAFE on safe", 3, pooled(&shares, alone, side{safeSafe, here})},
-	"recall-thaw":             {"recall, thaw", 3, pooled(&shares, alone, side{recallThaw, here})},
-	"recall-freeze":           {"recall, freeze", 3, pooled(&shares, alone, side{recallFreeze, here})},
-	"recall-thaw-less-freeze": {"recall, thaw − freeze", 3, pooled(&differences, minus, side{recallThaw, here}, side{recallFreeze, here})},
-	"missed-thaw":             {"missed entries, thaw", 3, pooled(&shares, alone, side{missed(saysSafe), bothModalities})},
-	"missed-freeze":           {"missed entries, freeze", 3, pooled(&shares, alone, side{missed(saysDanger), bothModalities})},
+	"flag-rate-safe-deadly":   {"flag rate, SAFE on hole", 3, 0.05, pooled(&shares, alone, side{safeDeadly, here})},
+	"flag-rate-safe-safe":     {"flag rate, SAFE on safe", 3, 0.02, pooled(&shares, alone, side{safeSafe, here})},
+	"recall-thaw":             {"recall, thaw", 3, 0.1, pooled(&shares, alone, side{recallThaw, here})},
+	"recall-freeze":           {"recall, freeze", 3, 0.1, pooled(&shares, alone, side{recallFreeze, here})},
+	"recall-thaw-less-freeze": {"recall, thaw − freeze", 3, 0.1, pooled(&differences, minus, side{recallThaw, here}, side{recallFreeze, here})},
+	"missed-thaw":             {"missed entries, thaw", 3, 0.1, pooled(&shares, alone, side{missed(saysSafe), bothModalities})},
+	"missed-freeze":           {"missed entries, freeze", 3, 0.1, pooled(&shares, alone, side{missed(saysDanger), bothModalities})},
 
-	"batch-f1":            {"F1", 3, mean(f1)},
-	"batch-f1-difference": {"F1, difference", 3, difference(f1, here, func(p *publishedFigure) { p.Batch = p.BaseBatch })},
-	"batch-calls":         {"calls an audit", 0, fixed(pooled(nil, alone, side{callsPerAudit, here}))},
-	"binary-f1":           {"F1, yes or no", 3, mean(f1)},
-	"score-f1": {"F1 by score, from", 3, func(c *comparison) counterpart {
+	"batch-f1":            {"F1", 3, 0.05, mean(f1)},
+	"batch-f1-difference": {"F1, difference", 3, 0.05, difference(f1, here, func(p *publishedFigure) { p.Batch = p.BaseBatch })},
+	"batch-calls":         {"calls an audit", 0, 0, fixed(pooled(nil, alone, side{callsPerAudit, here}))},
+	"binary-f1":           {"F1, yes or no", 3, 0.05, mean(f1)},
+	"score-f1": {"F1 by score, from", 3, 0.05, func(c *comparison) counterpart {
 		return mean(score("", "", byThreshold(slices.Index(thresholds[:], c.p.Threshold)), f1Of))(c)
 	}},
-	"stale-at-score": {"truly stale, score", 2, func(c *comparison) counterpart {
+	"stale-at-score": {"truly stale, score", 2, 0.1, func(c *comparison) counterpart {
 		return pooled(&shares, alone, side{staleOf(binOf(c.p.Threshold)), here})(c)
 	}},
 
-	"refusals": {"refusals", 3, pooled(&shares, alone, side{refused, here})},
-	"hedging":  {"reasons that hedge", 3, pooled(&shares, alone, side{hedged, here})},
-	"certain":  {"verdicts with confidence 1", 3, pooled(&shares, alone, side{certain, here})},
+	"refusals": {"refusals", 3, 0.02, pooled(&shares, alone, side{refused, here})},
+	"hedging":  {"reasons that hedge", 3, 0.1, pooled(&shares, alone, side{hedged, here})},
+	"certain":  {"verdicts with confidence 1", 3, 0.05, pooled(&shares, alone, side{certain, here})},
 
-	"trace-stale-entries": {"trace: stale entries", 0, staleOfSeed},
-	"trace":               {"trace", 0, trace},
-	"tokens-16x16":        {"tokens of 16×16", 0, nothing("records count the tokens of whole prompts, not those of the observation in them")},
+	"trace-stale-entries": {"trace: stale entries", 0, 0, staleOfSeed},
+	"trace":               {"trace", 0, 0, trace},
+	"tokens-16x16":        {"tokens of 16×16", 0, 0, nothing("records count the tokens of whole prompts, not those of the observation in them")},
 }
 
 // Measures that only published figures have.
@@ -411,31 +411,6 @@ func deathsWithin(c *comparison) counterpart {
 	return o
 }
 
-// size is a signed estimate without its sign. What may be on both sides of 0 has
-// a size from 0 on.
-func size(of estimate) estimate {
-	fold := func(low, high *float64) {
-		near, far := min(math.Abs(*low), math.Abs(*high)), max(math.Abs(*low), math.Abs(*high))
-		if *low < 0 && *high > 0 {
-			near = 0
-		}
-		*low, *high = near, far
-	}
-	return func(c *comparison) counterpart {
-		o := of(c)
-		if o.value.Value != nil {
-			o.value.Value, o.value.SD = new(math.Abs(*o.value.Value)), nil
-		}
-		if o.interval.Low != nil {
-			fold(o.interval.Low, o.interval.High)
-		}
-		if o.reach != nil {
-			fold(&o.reach.Low, &o.reach.High)
-		}
-		return o
-	}
-}
-
 // correlation is that of F1 of an agent's own audits with its success, seed by
 // seed, as the figure of them has it.
 func correlation(of func(x, y []float64, opt stats.CorrelationOptions) (stats.CorrelationResult, error)) estimate {
@@ -555,16 +530,10 @@ const (
 	noteExtreme   = "no interval: an extreme of the same trials that chose it"
 )
 
-// ruledOut reports whether the value, which is of the whole seeds, lies outside
-// of what all planned seeds can give.
-func (o *counterpart) ruledOut() bool {
-	return o.value.Value != nil && o.reach.excludes(*o.value.Value)
-}
-
 // explained says why a value is undefined.
 func (o counterpart) explained() counterpart {
 	switch {
-	case o.ruledOut():
+	case o.value.Value != nil && o.reach.excludes(*o.value.Value):
 		o.note = "outside of what all planned seeds can give: those without losses are not like the others"
 	case o.value.Value != nil:
 	case o.planned == 0:

@@ -225,10 +225,11 @@ func (f *Frame) ask(need string) string {
 
 // The codes of warnings of the frame's own.
 const (
-	NotRun   stats.Code = "not-run"  // a run lacks what a number would be of
-	Overturn stats.Code = "overturn" // lost trials could overturn a verdict or a star
-	NotOurs  stats.Code = "not-ours" // a published figure has nothing of ours next to it, though the run has its model
-	InPaper  stats.Code = "in-paper" // what the paper says of a figure of its own
+	NotRun     stats.Code = "not-run"     // a run lacks what a number would be of
+	Overturn   stats.Code = "overturn"    // lost trials could overturn a verdict or a star
+	NotOurs    stats.Code = "not-ours"    // a published figure has nothing of ours next to it, though the run has its model
+	InPaper    stats.Code = "in-paper"    // what the paper says of a figure of its own
+	LostTrials stats.Code = "lost-trials" // what lost trials could make of a verdict is not known
 )
 
 // footnoteWords say for people what a warning's code means. A warning's own

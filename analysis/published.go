@@ -276,7 +276,13 @@ func (f *Frame) publishedTable() Table {
 			c.Decimals = r.places()
 			return c
 		}},
-		{Column{Key: "agrees", Heading: "agrees", Kind: Verdict}, func(r *publishedRow) Cell { return Cell{Label: r.verdict(&r.ours)} }},
+		number("margin", "margin", func(r *publishedRow) *float64 {
+			if m := publishedMeasures[r.Measure].margin; m > 0 {
+				return &m
+			}
+			return nil
+		}),
+		{Column{Key: "agrees", Heading: "verdict", Kind: Verdict}, (*publishedRow).verdict},
 		whole,
 		count("seeds", "seeds that ours is made of", func(r *publishedRow) (int, bool) { return r.ours.whole, r.ours.planned > 0 }),
 		count("seeds_planned", "seeds that all its cells plan", func(r *publishedRow) (int, bool) { return r.ours.planned, r.ours.planned > 0 }),
@@ -286,7 +292,7 @@ func (f *Frame) publishedTable() Table {
 	}, rows)
 	t.Warnings = lostWarnings(f.grouped(nil, nil, nil), "")
 	t.Notes = []string{
-		fmt.Sprintf("difference: ours minus the published; from a bound or a range, the distance to its nearest end, 0 where ours keeps to it. interval: of ours, %g%%, whole seeds drawn, the same as in the tables of tests and the figures; what is the greatest or least of several has none. agrees: whether the published value lies in it, or, for a bound or a range, whether ours keeps to it; a setting, whether it is the same. “about” is taken as exact. The paper’s own uncertainty is not in it.", 100*tests.Bootstrap.Level),
+		fmt.Sprintf("difference: ours minus the published; from a bound or a range, the distance to its nearest end, 0 where ours keeps to it. interval: of ours, %g%%, whole seeds drawn, the same as in the tables of tests and the figures; what is the greatest or least of several has none. verdict: agrees, when our interval lies within the measure’s margin (in the data formats) of the published value or range; differs, when it excludes it; else, and with fewer seeds than an exact test at that level takes, too few seeds to tell. A setting agrees when it is the same. “about” is taken as exact. The paper’s own uncertainty is not in it.", 100*tests.Bootstrap.Level),
 		"Ours is made of the seeds that have lost no trial in any cell of the figure, and so is each difference of its very pairs, as in the tables of tests. A figure of several regimes is the mean of the seed’s values over them; lengths, flag rates, missed entries, wordings and the precision and recall of all entries are over all episodes or entries of those regimes together. A figure without a model is over all models of the run that are no controls. Under “if lost trials had gone” stands the value over all planned seeds if they had all gone against it, or for it.",
 		"Names are the same when the last part of ours is the paper’s, but for case and for hyphens in place of dots: openai/gpt-4o is GPT-4o. A control stands for no model.",
 		"p in brackets is the paper’s, n.s. its “not significant”; “of” its number of entries.",
@@ -377,6 +383,8 @@ func (p *publishedFigure) said() string {
 	case "":
 	case "up to":
 		out += " to " + signed(*p.High, decimals)
+	case "within":
+		out = "within ±" + out
 	default:
 		out = p.Relation + " " + out
 	}
@@ -427,6 +435,8 @@ func (p *publishedFigure) span() Span {
 		s.Low = math.Inf(-1)
 	case "up to":
 		s.High = *p.High
+	case "within":
+		s.Low = -*p.Value
 	}
 	return s
 }
@@ -445,23 +455,50 @@ func (p *publishedFigure) distance(ours *float64) *float64 {
 	return &d
 }
 
-// verdict says whether a published value lies in our interval, or ours keeps to
-// a published bound; nothing where that cannot be told.
-func (p *publishedFigure) verdict(o *counterpart) string {
-	d := p.distance(o.value.Value)
-	if d == nil || p.Seed > 0 || o.ruledOut() { // a trace is of another lake
-		return ""
+// The verdicts of a comparison.
+const (
+	agrees  = "agrees"
+	differs = "differs"
+	tooFew  = "too few seeds to tell"
+)
+
+// verdict says whether ours agrees with the published value or range: it does
+// when our interval lies within the measure's margin of it, and differs when the
+// interval excludes it. Nothing is said of what has no interval.
+func (r *publishedRow) verdict() (c Cell) {
+	in := r.ours.interval
+	switch {
+	case r.ours.value.Value == nil || r.Value == nil || r.Seed > 0: // a trace is of another lake
+	case r.ours.setting:
+		x := *r.ours.value.Value
+		c.Label = r.judge(Span{Low: x, High: x}, math.Pow10(-publishedMeasures[r.Measure].decimals)/2)
+	case in.Low == nil:
+	case in.Method != stats.ExactBound && sure(stats.SmallestP(r.ours.value.N, stats.TwoSided)) > 1-in.Level:
+		c.Label = tooFew // no exact test on so few seeds reaches the interval's level
+	default:
+		margin, ours := publishedMeasures[r.Measure].margin, Span{Low: *in.Low, High: *in.High}
+		c.Label = r.judge(ours, margin)
+		if reach := r.ours.reach; reach != nil {
+			all := Span{Low: min(ours.Low, reach.Low), High: max(ours.High, reach.High)}
+			if c.Label != r.judge(all, margin) {
+				c.Label = tooFew
+				c.Warnings = append(c.Warnings, couldOverturn())
+			}
+		} else if r.ours.whole < r.ours.planned {
+			c = footnoted(c, LostTrials, "of the seeds without losses alone; what the lost trials could make of it is not known")
+		}
 	}
-	word := map[bool]string{true: "yes", false: "no"}
-	switch in := &o.interval; {
-	case p.Relation == "above" || p.Relation == "below":
-		return word[*d == 0 && math.Abs(*o.value.Value-*p.Value) > roundingOnly]
-	case p.Relation == "at most" || p.Relation == "up to":
-		return word[*d == 0]
-	case o.setting:
-		return word[math.Abs(*d) < math.Pow10(-publishedMeasures[p.Measure].decimals)/2]
-	case in.Low != nil:
-		return word[*in.Low-roundingOnly <= *p.Value && *p.Value <= *in.High+roundingOnly]
+	return c
+}
+
+func (p *publishedFigure) judge(ours Span, margin float64) string {
+	paper := p.span()
+	near := Span{Low: paper.Low - margin, High: paper.High + margin}
+	switch {
+	case !near.excludes(ours.Low) && !near.excludes(ours.High):
+		return agrees
+	case ours.High < paper.Low-roundingOnly || ours.Low > paper.High+roundingOnly:
+		return differs
 	}
-	return ""
+	return tooFew
 }

@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -125,5 +126,126 @@ func TestOnlyThePapersLakesStandNextToIt(t *testing.T) {
 		if got := !regimes.Columns[paper].DataOnly; got != want {
 			t.Errorf("hole fraction %v: the paper’s is shown next to it: %v", fraction, got)
 		}
+	}
+}
+
+// byHand adds up trials that are written by hand.
+func byHand(t testing.TB, trials ...*record.Trial) *analysis.Frame {
+	t.Helper()
+	f := &analysis.Frame{}
+	if err := f.Begin("by-hand", &record.Manifest{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range trials {
+		trial.Key = fmt.Sprint("trial", i)
+		trial.Rows, trial.Cols, trial.Framing = 8, 8, "neutral"
+		if trial.Model == "" {
+			trial.Model = "openai/gpt-4o"
+		}
+		if trial.Modality == "" {
+			trial.Modality = record.Text
+		}
+		if trial.Strategy == "omcd" {
+			trial.Batch = 10
+		}
+		if _, err := f.Expect(trial.Spec); err != nil {
+			t.Fatal(err)
+		}
+		if trial.Outcome != "" { // else there is no record of it
+			if err := f.AddTrial(trial); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := f.End(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// episodes are those of a strategy, ten a seed; won says how many of them succeed.
+func episodes(regime, strategy string, won ...int) (out []*record.Trial) {
+	for seed, n := range won {
+		for episode := range 10 {
+			outcome := record.Death
+			if episode < n {
+				outcome = record.Success
+			}
+			out = append(out, &record.Trial{Spec: record.Spec{Task: record.Navigate, Regime: regime, Strategy: strategy, Seed: seed, Episode: episode}, Outcome: outcome})
+		}
+	}
+	return out
+}
+
+// detections have these F1 in percent, in all regimes.
+func detections(percent ...int) (out []*record.Trial) {
+	for _, regime := range record.Regimes.Names() {
+		for seed, f1 := range percent {
+			out = append(out, &record.Trial{Spec: record.Spec{Task: record.Detect, Regime: regime, Strategy: "omcd", Seed: seed}, Outcome: record.Done,
+				Counts: record.Counts{TP: f1, FP: 100 - f1, FN: 100 - f1}})
+		}
+	}
+	return out
+}
+
+func repeated(n int, values ...int) (out []int) {
+	for i := range n {
+		out = append(out, values[i%len(values)])
+	}
+	return out
+}
+
+// A published value, a range and a bound are compared by one rule. Were it left
+// out, six seeds on which nothing succeeded would agree with a rate of 0.288.
+func TestOneRuleForAllVerdicts(t *testing.T) {
+	const agrees, differs, tooFew = "agrees", "differs", "too few seeds to tell"
+	success := map[string]string{"measure": "success", "regimes": "L2", "strategy": "no-memory"} // 0.288, margin 0.1
+	bound := map[string]string{"measure": "f1", "model": "GPT-4o", "regimes": "L1+L2+L3"}        // above 0.88, margin 0.05
+	span := map[string]string{"measure": "success-difference", "regimes": "L2", "against": "no-filter"}
+	around := map[string]string{"measure": "success-difference", "regimes": "L2", "against": "omcd"}
+	difference := func(against string, n int, of, from []int) []*record.Trial {
+		return slices.Concat(episodes("L2", "oracle", repeated(n, of...)...), episodes("L2", against, repeated(n, from...)...))
+	}
+	lossy := func(trials []*record.Trial, n int) []*record.Trial {
+		for _, trial := range trials[:10*n] {
+			trial.Outcome = ""
+		}
+		return trials
+	}
+	for name, tt := range map[string]struct {
+		row    map[string]string
+		trials []*record.Trial
+		want   string
+		mark   bool
+	}{
+		"six seeds without a success":         {success, episodes("L2", "no-memory", repeated(6, 0)...), tooFew, false},
+		"fifty seeds without one":             {success, episodes("L2", "no-memory", repeated(50, 0)...), differs, false},
+		"fifty seeds around it":               {success, episodes("L2", "no-memory", repeated(50, 2, 3, 4)...), agrees, false},
+		"near it, and yet not it":             {success, episodes("L2", "no-memory", repeated(50, 3, 4, 3, 3)...), agrees, false},
+		"six seeds far apart":                 {success, episodes("L2", "no-memory", 0, 0, 10, 0, 0, 10), tooFew, false},
+		"six seeds elsewhere":                 {success, episodes("L2", "no-memory", 8, 9, 8, 10, 9, 8), differs, false},
+		"five seeds elsewhere":                {success, episodes("L2", "no-memory", 8, 9, 8, 10, 9), tooFew, false},
+		"a bound that is kept":                {bound, detections(repeated(20, 90, 92)...), agrees, false},
+		"a bound that is all but kept":        {bound, detections(repeated(20, 84, 88)...), agrees, false},
+		"a bound that is not kept":            {bound, detections(repeated(20, 70, 72)...), differs, false},
+		"a bound that may be kept":            {bound, detections(repeated(20, 60, 100)...), tooFew, false},
+		"in a range":                          {span, difference("no-filter", 50, []int{6, 7}, []int{5, 4}), agrees, false},
+		"beyond a range":                      {span, difference("no-filter", 50, []int{9}, []int{1, 2}), differs, false},
+		"no difference on fifty seeds":        {around, difference("omcd", 50, []int{5}, []int{5}), agrees, false},
+		"no difference on six seeds":          {around, difference("omcd", 6, []int{5}, []int{5}), tooFew, false},
+		"a difference":                        {around, difference("omcd", 50, []int{9}, []int{5, 6}), differs, false},
+		"losses that change nothing":          {success, lossy(episodes("L2", "no-memory", repeated(50, 9, 8)...), 2), differs, false},
+		"losses that could overturn agreeing": {success, lossy(episodes("L2", "no-memory", repeated(50, 2, 3, 4)...), 20), tooFew, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := rowOf(t, tableOf(t, byHand(t, tt.trials...), "published"), tt.row)
+			if got := row["agrees"]; got.Label != tt.want || (got.Footnotes != "") != tt.mark {
+				t.Errorf("%s, of %s in [%s, %s], footnote %q; want %s", got.Label, number(row["ours"].Value), number(row["interval"].Low), number(row["interval"].High), got.Footnotes, tt.want)
+			}
+		})
+	}
+	row := rowOf(t, tableOf(t, byHand(t), "published"), map[string]string{"measure": "step-budget"})
+	if row["agrees"].Label != agrees {
+		t.Errorf("the step budget %q", row["agrees"].Label)
 	}
 }
