@@ -63,8 +63,8 @@ var publishedMeasures = map[string]publishedMeasure{
 	"f1-vision-less-text":     {"F1, vision − text", 3, 0.05, difference(f1, from(record.Vision), from(record.Text))},
 	"best-over-worst-f1":      {"F1, best model over worst", 1, 0, extreme(2, models, mean(f1), over)},
 	"recall-text-over-vision": {"recall, text over vision", 1, 0.5, pooled(nil, over, side{recall, from(record.Text)}, side{recall, from(record.Vision)})},
-	"precision-pooled":        {"precision, all entries", 3, 0.1, pooled(&shares, alone, side{precision, here})},
-	"recall-pooled":           {"recall, all entries", 3, 0.1, pooled(&shares, alone, side{recall, here})},
+	"precision":               {"precision, mean over runs", 3, 0.1, pooled(&shares, alone, side{perRun(precision, always), here})},
+	"recall":                  {"recall, mean over runs", 3, 0.1, pooled(&shares, alone, side{perRun(recall, always), here})},
 
 	"success":                      {"success", 3, success.margin, mean(success)},
 	"death":                        {"death", 3, death.margin, mean(death)},
@@ -77,7 +77,7 @@ var publishedMeasures = map[string]publishedMeasure{
 	"steps-success":                {"steps to success", 1, 1, pooled(nil, alone, side{lengths[endSuccess], here})},
 	"deaths-within":                {"share of deaths", 3, 0, deathsWithin},
 	"success-length-spread":        {"steps to success, spread", 1, 0, extreme(1, models, extreme(2, strategies, pooled(nil, alone, side{lengths[endSuccess], here}), minus), alone)},
-	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, 0.05, pooled(&shares, alone, side{f1OfStaleDeaths, here})},
+	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, 0.05, pooled(&shares, alone, side{perRun(f1, diedOnStale), here})},
 	"pearson-f1-success":           {"Pearson of F1 and success", 3, 0.1, correlation(stats.Pearson)},
 	"spearman-f1-success":          {"Spearman of F1 and success", 3, 0.1, correlation(stats.Spearman)},
 
@@ -101,7 +101,7 @@ var publishedMeasures = map[string]publishedMeasure{
 	}},
 
 	"refusals": {"refusals", 3, 0.02, pooled(&shares, alone, side{refused, here})},
-	"hedging":  {"reasons that hedge", 3, 0.1, pooled(&shares, alone, side{hedged, here})},
+	"hedging":  {"responses that hedge", 3, 0.1, pooled(&shares, alone, side{hedged, here})},
 	"certain":  {"verdicts with confidence 1", 3, 0.05, pooled(&shares, alone, side{certain, here})},
 
 	"trace-stale-entries": {"trace: stale entries", 0, 0, staleOfSeed},
@@ -111,23 +111,27 @@ var publishedMeasures = map[string]publishedMeasure{
 
 // Measures that only published figures have.
 var (
-	// The mean F1, in billionths, of the audits of episodes that died on a cell
-	// whose entry was stale.
-	f1OfStaleDeaths = &measure{of: func(r *Row) (int, int) {
-		f1 := quotient(f1Of(r.counts))
-		if r.onStale.count == 0 || f1 == nil {
-			return 0, 0
-		}
-		return int(math.Round(*f1 * 1e9)), 1e9
-	}}
 	refused = &measure{of: func(r *Row) (int, int) { return readAs(r, askedDetect, "refusal"), int(r.calls) }}
-	hedged  = &measure{of: func(r *Row) (int, int) {
-		return int(r.said.cells[0].unsure + r.said.cells[1].unsure), int(r.said.cells[0].reasoned + r.said.cells[1].reasoned)
-	}}
+	hedged  = ofPair("", "", "", func(r *Row) pair { return r.said.hedged })
 	certain = &measure{of: func(r *Row) (int, int) {
 		return int(r.said.sure[0].certain + r.said.sure[1].certain), r.said.answered()
 	}}
 )
+
+// perRun is the mean over runs of a measure, in billionths: each run that counts,
+// and that has the measure at all, weighs as much as any other.
+func perRun(m *measure, counts func(*Row) bool) *measure {
+	return &measure{of: func(r *Row) (int, int) {
+		v := quotient(m.of(r))
+		if v == nil || !counts(r) {
+			return 0, 0
+		}
+		return int(math.Round(*v * 1e9)), 1e9
+	}}
+}
+
+func always(*Row) bool        { return true }
+func diedOnStale(r *Row) bool { return r.onStale.count > 0 }
 
 // missed is the share of missed stale entries that have one claim.
 func missed(claim int) *measure {

@@ -164,7 +164,7 @@ func numbersOf(t *record.Trial, h *history, reader *reasonReader) (*numbers, err
 		}
 		if len(w.Replies) > 0 { // an oracle asks no model
 			n.reply(w)
-			n.said.add(w, lakes, reader)
+			n.said.add(w, t.Batch, lakes, reader)
 		}
 	}
 	return n, nil
@@ -605,8 +605,9 @@ func logOdds(stale, valid *float64) (odds float64, ok bool) {
 // said counts what judgments say beside their verdicts: how sure they are, and
 // what their reasons say of the cell.
 type said struct {
-	sure  [2]sureCounts   // of wrong and of right verdicts
-	cells [2]reasonCounts // judgments of cells that are safe, and of holes
+	sure   [2]sureCounts   // of wrong and of right verdicts
+	cells  [2]reasonCounts // judgments of cells that are safe, and of holes
+	hedged pair            // responses with a reason that hedges, of those with a reason
 }
 
 // sureCounts count answered verdicts and their confidence.
@@ -628,15 +629,28 @@ type reasonCounts struct {
 	chance                     pair  // of all that name a type, those with a neighbour of the other type
 }
 
-// add counts a window's answered judgments. Without the lake nothing is known
-// of neighbours.
-func (s *said) add(w *record.Window, lakes *replay, reader *reasonReader) {
+// add counts a window's answered judgments, and its responses: judgments do not
+// name theirs, but an audit asks for them in their order, so many a call; what was
+// asked once more counts with the call that left it out. Without the lake nothing
+// is known of neighbours.
+func (s *said) add(w *record.Window, batch int, lakes *replay, reader *reasonReader) {
 	var g *lake.Grid
 	if lakes != nil {
 		g = lakes.at(w.Step)
 	}
+	response, gives, hedges := 0, false, false
+	end := func() {
+		if gives {
+			s.hedged.add(hedges)
+		}
+		gives, hedges = false, false
+	}
 	for i := range w.Judgments {
 		j := &w.Judgments[i]
+		if batch > 0 && i/batch != response {
+			end()
+			response = i / batch
+		}
 		if j.Verdict == record.Unanswered {
 			continue
 		}
@@ -650,9 +664,13 @@ func (s *said) add(w *record.Window, lakes *replay, reader *reasonReader) {
 		}
 		if claim, ok := claimOf(j.Claim); ok {
 			hole := (claim == saysDanger) != j.Truth // what the cell is
-			s.cells[index(hole)].add(j, hole, g, reader)
+			c := &s.cells[index(hole)]
+			reasoned, unsure := c.reasoned, c.unsure
+			c.add(j, hole, g, reader)
+			gives, hedges = gives || c.reasoned > reasoned, hedges || c.unsure > unsure
 		}
 	}
+	end()
 }
 
 func (r *reasonCounts) add(j *record.Judgment, hole bool, g *lake.Grid, reader *reasonReader) {

@@ -249,3 +249,38 @@ func TestOneRuleForAllVerdicts(t *testing.T) {
 		t.Errorf("the step budget %q", row["agrees"].Label)
 	}
 }
+
+// Appendix H.1 has the mean of the runs' precision and recall. Counted over all
+// entries together, runs with many flags would weigh more.
+func TestPrecisionAndRecallAreMeansOverRuns(t *testing.T) {
+	run := func(regime string, seed int, counts record.Counts) *record.Trial {
+		return &record.Trial{Spec: record.Spec{Task: record.Detect, Model: "zai/glm-5.1", Modality: record.Vision, Regime: regime, Strategy: "omcd", Seed: seed}, Outcome: record.Done, Counts: counts}
+	}
+	table := tableOf(t, byHand(t,
+		run("L1", 1, record.Counts{TP: 1, FP: 1, FN: 3}), run("L2", 1, record.Counts{TP: 8, FP: 2}),
+		run("L1", 2, record.Counts{FN: 4, TN: 60}), run("L2", 2, record.Counts{TP: 1, FP: 3, FN: 1}),
+	), "published")
+	near(t, "precision", rowOf(t, table, map[string]string{"measure": "precision"})["ours"].Value, (0.5+0.8+0.25)/3) // of all entries 10/16; one run flags nothing
+	near(t, "recall", rowOf(t, table, map[string]string{"measure": "recall"})["ours"].Value, (0.25+1+0+0.5)/4)
+}
+
+// Appendix I counts responses that hedge. Counted by reasons, one long response
+// would hide that the model hedges in most of its calls.
+func TestHedgingCountsResponses(t *testing.T) {
+	var w record.Window
+	for i := range 35 { // batches of 10: one hedging reason, none, no answers, all five hedge
+		j := record.Judgment{MemoryID: fmt.Sprint(i), Pos: record.Pos{i / 8, i % 8}, Claim: "SAFE", Verdict: record.Valid, Reason: "The cell is frozen."}
+		switch {
+		case i == 3 || i >= 30:
+			j.Reason = "It is unclear what the cell is."
+		case i >= 20:
+			j.Verdict, j.Reason = record.Unanswered, ""
+		}
+		w.Judgments = append(w.Judgments, j)
+	}
+	w.Replies = []record.Parsed{{Slot: "window0/batch0", Outcome: "answered"}, {Slot: "window0/batch1", Outcome: "answered"}, {Slot: "window0/batch2", Outcome: "refusal"}, {Slot: "window0/batch3", Outcome: "answered"}}
+	trial := &record.Trial{Spec: record.Spec{Task: record.Detect, Modality: record.Vision, Regime: "L1", Strategy: "omcd", Seed: 1}, Outcome: record.Done,
+		Counts: record.Counts{TN: 35, Unanswered: 10}, Windows: []record.Window{w}}
+	row := rowOf(t, tableOf(t, byHand(t, trial), "published"), map[string]string{"measure": "hedging", "model": "GPT-4o"})
+	near(t, "hedging", row["ours"].Value, 2.0/3) // by reasons it is 6/25
+}
