@@ -77,7 +77,7 @@ var publishedMeasures = map[string]publishedMeasure{
 	"steps-success":                {"steps to success", 1, 1, pooled(nil, alone, side{lengths[endSuccess], here})},
 	"deaths-within":                {"share of deaths", 3, 0, deathsWithin},
 	"success-length-spread":        {"steps to success, spread", 1, 0, extreme(1, models, extreme(2, strategies, pooled(nil, alone, side{lengths[endSuccess], here}), minus), alone)},
-	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, 0.05, pooled(&shares, alone, side{perRun(f1, diedOnStale), here})},
+	"f1-of-runs-with-stale-deaths": {"F1 where stale cells kill", 3, 0.05, f1OfStaleDeaths},
 	"pearson-f1-success":           {"Pearson of F1 and success", 3, 0.1, correlation(stats.Pearson)},
 	"spearman-f1-success":          {"Spearman of F1 and success", 3, 0.1, correlation(stats.Spearman)},
 
@@ -130,8 +130,7 @@ func perRun(m *measure, counts func(*Row) bool) *measure {
 	}}
 }
 
-func always(*Row) bool        { return true }
-func diedOnStale(r *Row) bool { return r.onStale.count > 0 }
+func always(*Row) bool { return true }
 
 // missed is the share of missed stale entries that have one claim.
 func missed(claim int) *measure {
@@ -415,23 +414,39 @@ func deathsWithin(c *comparison) counterpart {
 	return o
 }
 
-// correlation is that of F1 of an agent's own audits with its success, seed by
-// seed, as the figure of them has it.
+// detected returns the cells of episodes, and for each the detections of the same
+// model by the same audit.
+func (c *comparison) detected() (walks, audits []*Group) {
+	walks = c.cells(side{success, here})
+	for _, g := range walks {
+		if d := c.f.detectionsOf(g.Setting); d != nil {
+			audits = append(audits, d)
+		}
+	}
+	if len(audits) < len(walks) {
+		return nil, nil
+	}
+	return walks, audits
+}
+
+// correlation is that of F1 in detection with success, seed by seed, as the
+// figure of them has it.
 func correlation(of func(x, y []float64, opt stats.CorrelationOptions) (stats.CorrelationResult, error)) estimate {
 	return func(c *comparison) counterpart {
-		cells := c.cells(side{success, here})
-		o := c.compute([]term{{success, cells}}, 1, alone, true, nil)
-		o.value, o.interval, o.reach = Cell{}, Cell{}, nil
+		walks, audits := c.detected()
+		o := c.compute([]term{{success, walks}, {f1, audits}}, 2, alone, true, nil)
+		o.value, o.interval, o.reach = Cell{}, Cell{}, nil // of success itself
 		if o.whole == 0 {
 			return o
 		}
-		whole := &Group{}
-		for _, s := range cells[0].Seeds {
-			if !success.valueOf(cells[0], s.Rows).lost {
+		o.note = ""
+		whole := &Group{Setting: walks[0].Setting}
+		for _, s := range walks[0].Seeds {
+			if d := audits[0].at(s.Seed); d != nil && !success.valueOf(walks[0], s.Rows).lost && !f1.valueOf(audits[0], d).lost {
 				whole.Seeds = append(whole.Seeds, s)
 			}
 		}
-		a := associate(whole, f1, success)
+		a := c.f.associateF1(whole, success)
 		r := sure(of(a.x, a.y, stats.CorrelationOptions{}))
 		o.value, o.interval = Cell{Value: r.R, N: r.N, Undefined: a.undefined}, intervalCell(r.Interval, nil)
 		if r.R == nil {
@@ -439,6 +454,21 @@ func correlation(of func(x, y []float64, opt stats.CorrelationOptions) (stats.Co
 		}
 		return o
 	}
+}
+
+// f1OfStaleDeaths is the mean F1 in detection on the seeds on which an episode
+// died on a cell whose entry was stale.
+func f1OfStaleDeaths(c *comparison) counterpart {
+	walks, audits := c.detected()
+	killed := map[*Row]bool{}
+	for i, g := range walks {
+		for _, s := range g.Seeds {
+			for _, d := range audits[i].at(s.Seed) {
+				killed[d] = slices.ContainsFunc(s.Rows, func(r *Row) bool { return !r.lost() && r.onStale.count > 0 })
+			}
+		}
+	}
+	return c.compute([]term{{perRun(f1, func(r *Row) bool { return killed[r] }), audits}, {success, walks}}, 2, alone, false, &shares)
 }
 
 // setting is a number that is fixed before any trial, fixed an estimate that is.

@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -283,4 +284,40 @@ func TestHedgingCountsResponses(t *testing.T) {
 		Counts: record.Counts{TN: 35, Unanswered: 10}, Windows: []record.Window{w}}
 	row := rowOf(t, tableOf(t, byHand(t, trial), "published"), map[string]string{"measure": "hedging", "model": "GPT-4o"})
 	near(t, "hedging", row["ours"].Value, 2.0/3) // by reasons it is 6/25
+}
+
+// Section 5.4 sets the F1 of the detection task against success. The F1 of the
+// episodes' own audits, here the reverse, grows with survival by itself.
+func TestF1AgainstSuccessIsThatOfDetection(t *testing.T) {
+	var trials []*record.Trial
+	for i, s := range []struct {
+		detected, own record.Counts
+		outcome       string
+	}{
+		{record.Counts{TP: 2}, record.Counts{FN: 2}, record.Success},
+		{record.Counts{TP: 1, FP: 1, FN: 1}, record.Counts{FN: 2}, record.Success},
+		{record.Counts{TP: 1, FP: 1, FN: 1}, record.Counts{TP: 2}, record.Death},
+		{record.Counts{FN: 2}, record.Counts{TP: 2}, record.Death},
+		{record.Counts{TP: 2}, record.Counts{TP: 2}, ""}, // lost
+	} {
+		for _, regime := range []string{"L1", "L2"} {
+			walk := &record.Trial{Spec: record.Spec{Task: record.Navigate, Regime: regime, Strategy: "omcd", Seed: i, Episode: 1}, Outcome: s.outcome, Counts: s.own}
+			if s.outcome == record.Death {
+				walk.Death = &record.DeathRecord{Cause: record.CauseStaleShown}
+			}
+			trials = append(trials, walk, &record.Trial{Spec: record.Spec{Task: record.Detect, Regime: regime, Strategy: "omcd", Seed: i}, Outcome: record.Done, Counts: s.detected})
+		}
+	}
+	table := tableOf(t, byHand(t, trials...), "published")
+	pearson := rowOf(t, table, map[string]string{"measure": "pearson-f1-success", "regimes": "L1"})
+	near(t, "Pearson", pearson["ours"].Value, math.Sqrt(0.5)) // 0.5/√(0.5·1)
+	near(t, "Spearman", rowOf(t, table, map[string]string{"measure": "spearman-f1-success", "regimes": "L1"})["ours"].Value, 3/math.Sqrt(18))
+	if got := pearson["whole"].Label; got != "4/5" {
+		t.Errorf("seeds %q", got)
+	}
+	near(t, "F1 where stale cells kill", rowOf(t, table, map[string]string{"measure": "f1-of-runs-with-stale-deaths"})["ours"].Value, 0.25) // seeds 2 and 3
+	alone := tableOf(t, byHand(t, trials[0], trials[2]), "published")
+	if got := rowOf(t, alone, map[string]string{"measure": "pearson-f1-success", "regimes": "L1"})["ours"].Value; got != nil {
+		t.Errorf("without detections the correlation is %v", *got)
+	}
 }
