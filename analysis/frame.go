@@ -1,6 +1,6 @@
 // Package analysis turns the records of runs into measures, tables, figures and
 // findings: how much of the memory is stale, which stale entries a model finds,
-// how its episodes end, what its deaths come from (paper, sections 3.4, 4 and 5
+// how its episodes end, what its deaths come from (paper, sections 3.4 and 5
 // and appendices D to J). It stands between record, where producers end, and
 // report, which lays out.
 //

@@ -19,7 +19,7 @@ const (
 	WholeStore             // SelfVerify: one call for all entries
 )
 
-// DefaultBatch is the paper's number of entries a call.
+// DefaultBatch is the paper's number of entries a call (section 4.2).
 const DefaultBatch = 10
 
 // Options say how an Auditor asks. The zero value is the paper's batched audit

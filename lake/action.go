@@ -65,8 +65,8 @@ func (g *Grid) Move(p Pos, a Action) Pos {
 // An Outcome is how a walk stands after a move.
 type Outcome uint8
 
-// The outcomes of the paper's section 3.1. Ongoing and Timeout both carry
-// reward 0; the caller counts the steps, so Move and Judge never say Timeout.
+// The outcomes of the paper's section 3.1, with the rewards of its section 5.1.
+// Ongoing and Timeout both carry reward 0; the caller counts the steps, so Move and Judge never say Timeout.
 const (
 	Ongoing Outcome = iota
 	Success
@@ -107,6 +107,6 @@ func (g *Grid) Judge(p Pos) Outcome {
 }
 
 // StepBudget returns the number of moves an episode may take:
-// ceil(50*(rows+cols-2)/14), which is the paper's 50 on the 8x8 grid. Random
+// ceil(50*(rows+cols-2)/14), which is the paper's 50 on the 8x8 grid (section 5.1). Random
 // walks of the memory are capped at the same number.
 func (g *Grid) StepBudget() int { return (50*(g.rows+g.cols-2) + 13) / 14 }

@@ -15,7 +15,8 @@ const (
 )
 
 // CellSize returns the side in pixels of a cell in the picture of a lake: 48
-// up to 32 cells a side, 24 beyond. The picture is exactly that many pixels a
+// up to 32 cells a side, which is the paper's 384×384 on the 8×8 grid (section
+// 3.5), 24 beyond. The picture is exactly that many pixels a
 // row and a column.
 func CellSize(rows, cols int) int {
 	if rows <= largeCells && cols <= largeCells {

@@ -6,7 +6,7 @@ import (
 )
 
 // Tests is what a study declares before it is run: which strategies are
-// compared, on what, and by which rules (paper, section 4, Inference). It
+// compared, on what, and by which rules (paper, section 5.1, Inference). It
 // determines no trial. Of a run whose study says nothing of it, every field is
 // nil.
 type Tests struct {

@@ -1,5 +1,5 @@
 // Package stats turns numbers into numbers: the tests, intervals, effect sizes
-// and power calculations of the paper's section 4 (Inference) and those that
+// and power calculations of the paper's section 5.1 (Inference) and those that
 // its readers asked for. docs/statistics.md says which to use when.
 //
 // It stands beside the data flow, used by analysis and report, and knows
