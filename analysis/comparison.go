@@ -583,26 +583,23 @@ func (o counterpart) explained() counterpart {
 // extreme is a statistic of the greatest and the least of at least so many
 // variants that have a value. Those that no seed is left of are named in the note;
 // the seeds are those of the variant that has lost the greatest share.
-func extreme(needed int, variants func(*comparison, func(name string) *comparison), each estimate, of statistic) estimate {
+func extreme(needed int, variants func(*comparison) []variant, each estimate, of statistic) estimate {
 	return func(c *comparison) (o counterpart) {
-		names := map[*comparison]string{}
-		var all []*comparison
-		variants(c, func(name string) *comparison {
-			one := &comparison{f: c.f, p: c.p, model: c.model}
-			names[one], all = name, append(all, one)
-			return one
-		})
 		var values []float64
 		var found, lost []string
-		for _, v := range all {
-			switch one := each(v); {
+		for _, v := range variants(c) {
+			one := each(v.comparison)
+			for _, words := range v.unlike {
+				addNew(&c.unlike, words)
+			}
+			switch {
 			case one.value.Value != nil:
-				values, found = append(values, *one.value.Value), append(found, names[v])
+				values, found = append(values, *one.value.Value), append(found, v.name)
 				if len(values) == 1 || one.whole*o.planned < o.whole*one.planned {
 					o.whole, o.planned = one.whole, one.planned
 				}
 			case one.planned > 0:
-				lost = append(lost, names[v])
+				lost = append(lost, v.name)
 			}
 		}
 		if len(values) < needed {
@@ -622,24 +619,37 @@ func extreme(needed int, variants func(*comparison, func(name string) *compariso
 	}
 }
 
-// The variants: every model of the run that is no control, every strategy and
-// every regime.
-func models(c *comparison, variant func(string) *comparison) {
+// A variant is the same figure of another model, strategy or regime, for its
+// value alone.
+type variant struct {
+	name string
+	*comparison
+}
+
+// models are every model of the run that is no control.
+func models(c *comparison) (out []variant) {
 	for _, model := range c.f.named() {
-		variant(model).model = model
+		out = append(out, variant{model, &comparison{f: c.f, p: c.p, model: model}})
 	}
+	return out
 }
 
-func strategies(_ *comparison, variant func(string) *comparison) {
+func strategies(c *comparison) (out []variant) {
 	for _, s := range record.Strategies {
-		variant(s.Label).p.Strategy = s.Name
+		one := &comparison{f: c.f, p: c.p, model: c.model}
+		one.p.Strategy = s.Name
+		out = append(out, variant{s.Label, one})
 	}
+	return out
 }
 
-func regimes(_ *comparison, variant func(string) *comparison) {
+func regimes(c *comparison) (out []variant) {
 	for _, r := range record.Regimes {
-		variant(r.Name).p.Regimes = []string{r.Name}
+		one := &comparison{f: c.f, p: c.p, model: c.model}
+		one.p.Regimes = []string{r.Name}
+		out = append(out, variant{r.Name, one})
 	}
+	return out
 }
 
 // named are the run's models that are no controls: those that a figure without a

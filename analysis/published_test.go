@@ -321,3 +321,35 @@ func TestF1AgainstSuccessIsThatOfDetection(t *testing.T) {
 		t.Errorf("without detections the correlation is %v", *got)
 	}
 }
+
+// A control stands for no model whatever its name, and what a control answered in
+// a model's name is nobody's figure: next to the paper's it would pass for a
+// replication. Of what is not there, the table says nothing.
+func TestControlsAndRehearsalsStandNextToNothing(t *testing.T) {
+	var control []*record.Trial
+	for _, trial := range episodes("L2", "no-memory", repeated(6, 3)...) {
+		trial.Model = "ref/gpt-4o"
+		control = append(control, trial)
+	}
+	rehearsal := gptRun(t, func(*study.Study) {})
+	rehearsal.manifest.Models[0].ServerModels = []string{mixed}
+	for name, tt := range map[string]struct {
+		f    *analysis.Frame
+		note string
+	}{
+		"control":   {byHand(t, control...), "the run has no model of this name"},
+		"rehearsal": {collect(t, []*keptRun{rehearsal}), "a built-in control answered in its name"},
+	} {
+		table := tableOf(t, tt.f, "published")
+		agrees := slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == "agrees" })
+		ours := slices.IndexFunc(table.Columns, func(c analysis.Column) bool { return c.Key == "ours" })
+		for _, row := range table.Rows {
+			if ofModel := row[2].Label != ""; ofModel && (row[ours].Value != nil || row[ours].Short != "" || row[agrees].Label != "") {
+				t.Errorf("%s: %s of %s has %s, %q", name, row[1].Label, row[2].Label, number(row[ours].Value), row[agrees].Label)
+			}
+		}
+		if got := rowOf(t, table, map[string]string{"measure": "success", "regimes": "L2", "strategy": "no-memory"})["note"].Label; got != tt.note {
+			t.Errorf("%s: the note is %q", name, got)
+		}
+	}
+}
