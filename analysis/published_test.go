@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -351,5 +352,175 @@ func TestControlsAndRehearsalsStandNextToNothing(t *testing.T) {
 		if got := rowOf(t, table, map[string]string{"measure": "success", "regimes": "L2", "strategy": "no-memory"})["note"].Label; got != tt.note {
 			t.Errorf("%s: the note is %q", name, got)
 		}
+	}
+}
+
+// A figure is written with the digits, bounds and p-values that the paper prints.
+func TestHowPublishedFiguresAreWritten(t *testing.T) {
+	table := tableOf(t, byHand(t), "published")
+	for _, tt := range []struct {
+		labels map[string]string
+		want   string
+	}{
+		{map[string]string{"measure": "stale-share", "regimes": "L1"}, "0.094 ± 0.011"},
+		{map[string]string{"measure": "f1", "model": "GPT-4o", "regimes": "L1+L2"}, "above 0.91"},
+		{map[string]string{"measure": "success-greatest", "model": "GPT-4o"}, "at most 0.40"},
+		{map[string]string{"measure": "pearson-f1-success", "regimes": "L1"}, "0.005 to 0.060 (p>0.67)"},
+		{map[string]string{"measure": "spearman-f1-success", "regimes": "L1"}, "within ±0.05"},
+		{map[string]string{"measure": "f1-vision-less-text", "model": "Qwen3.6-Plus"}, "−0.011 (n.s.)"},
+		{map[string]string{"measure": "success-difference", "regimes": "L1", "against": "no-filter"}, "0.144 (p<0.001)"},
+		{map[string]string{"measure": "steps-death", "model": "GPT-4o"}, "8.5"},
+		{map[string]string{"measure": "best-over-worst-f1"}, "about 13"},
+		{map[string]string{"measure": "trace", "strategy": "no-filter"}, "death, step 9"},
+		{map[string]string{"measure": "recall-thaw"}, "0.945 (of 436)"},
+		{map[string]string{"measure": "reward-death"}, "−1"},
+	} {
+		published := rowOf(t, table, tt.labels)["published"]
+		if got := published.Display(); got != tt.want {
+			t.Errorf("%v is written %q, want %q", tt.labels, got, tt.want)
+		}
+	}
+	for _, row := range table.Rows {
+		if row[0].Label == "" || row[1].Short == "" || row[8].Label == "" {
+			t.Errorf("%s, %s: a figure without a place, words or a value", row[0].Label, row[1].Label)
+		}
+	}
+}
+
+// Ours is made of the seeds that have lost nothing in any of a figure's cells;
+// what the others could have been is said next to it.
+func TestOursIsOfWholeSeeds(t *testing.T) {
+	walk := func(strategy string, seed, episode int, outcome string) *record.Trial {
+		return &record.Trial{Spec: record.Spec{Task: record.Navigate, Regime: "L1", Strategy: strategy, Seed: seed, Episode: episode}, Outcome: outcome}
+	}
+	f := byHand(t,
+		walk("omcd", 1, 1, record.Success), walk("omcd", 1, 2, record.Success), walk("no-filter", 1, 1, record.Success), walk("no-filter", 1, 2, record.Death),
+		walk("omcd", 2, 1, record.Death), walk("omcd", 2, 2, ""), walk("no-filter", 2, 1, record.Success), walk("no-filter", 2, 2, record.Success),
+		walk("omcd", 3, 1, record.Success), walk("omcd", 3, 2, record.Death), walk("no-filter", 3, 1, record.Death), walk("no-filter", 3, 2, record.Failed),
+	)
+	row := rowOf(t, tableOf(t, f, "published"), map[string]string{"measure": "success-difference", "regimes": "L1", "against": "no-filter"})
+	near(t, "the difference", row["ours"].Value, 0.5)
+	// Seed 1: 0.5. Seed 2: OMCD 0 to 0.5, NoFilter 1. Seed 3: OMCD 0.5, NoFilter 0 to 0.5.
+	near(t, "at least", row["ours_least"].Value, (0.5-1+0)/3)
+	near(t, "at most", row["ours_most"].Value, (0.5-0.5+0.5)/3)
+	if row["whole"].Label != "1/3" {
+		t.Errorf("seeds %q", row["whole"].Label)
+	}
+	if w := tableOf(t, f, "published").Warnings; len(w) != 1 {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+// Two tables must not say two things of the same cell, whatever is lost.
+func TestPublishedAgreesWithContrasts(t *testing.T) {
+	run := gptRun(t, func(s *study.Study) {
+		s.Seeds = instance.Seeds(6)
+		s.Navigation.Episodes = 2
+		s.AskRegimes([]instance.Regime{instance.L1, instance.L2, instance.L3})
+	}).lose()
+	f := collect(t, []*keptRun{run})
+	published, contrasts := tableOf(t, f, "published"), tableOf(t, f, "contrasts")
+	for _, at := range [][3]string{{"L1", "omcd", "no-filter"}, {"L2", "oracle", "no-filter"}, {"L3", "oracle", "omcd"}} {
+		ours := rowOf(t, published, map[string]string{"measure": "success-difference", "model": "GPT-4o", "regimes": at[0], "strategy": at[1], "against": at[2]})
+		other := rowOf(t, contrasts, map[string]string{"measure": "success", "regime": at[0], "contrast": at[1] + " minus " + at[2]})
+		near(t, fmt.Sprint(at), ours["ours"].Value, *other["difference"].Value)
+		near(t, fmt.Sprint(at, ", low"), ours["interval"].Low, *other["interval"].Low)
+		near(t, fmt.Sprint(at, ", high"), ours["interval"].High, *other["interval"].High)
+		if seeds := other["seeds"]; ours["whole"].Label != fmt.Sprintf("%d/%d", seeds.Count, seeds.Of) {
+			t.Errorf("%v: seeds %q, and %d of %d in the contrasts", at, ours["whole"].Label, seeds.Count, seeds.Of)
+		}
+		if least := other["difference_least"].Value; least != nil {
+			near(t, fmt.Sprint(at, ", least"), ours["ours_least"].Value, *least)
+			near(t, fmt.Sprint(at, ", most"), ours["ours_most"].Value, *other["difference_most"].Value)
+		}
+	}
+}
+
+// Ratios and reductions of deaths, and what is said of their steps.
+func TestDeathsNextToThePaper(t *testing.T) {
+	var trials []*record.Trial
+	for _, model := range []string{"openai/gpt-4o", "anthropic/claude-sonnet-4-6"} {
+		for _, regime := range record.Regimes.Names() {
+			// Of two episodes on two seeds, under NoFilter 2 and 1 die, under NoMemory and OMCD 1 and 0.
+			for strategy, deaths := range map[string][2]int{"no-filter": {2, 1}, "no-memory": {1, 0}, "omcd": {1, 0}} {
+				for seed, n := range deaths {
+					for episode := range 2 {
+						outcome, steps := record.Success, 14+2*episode
+						if strategy == "omcd" {
+							steps += 3
+						}
+						if episode < n {
+							outcome, steps = record.Death, 15+episode
+						}
+						trials = append(trials, &record.Trial{Spec: record.Spec{Task: record.Navigate, Model: model, Regime: regime, Strategy: strategy, Seed: seed, Episode: episode},
+							Outcome: outcome, Steps: make([]record.Step, steps)})
+					}
+				}
+			}
+		}
+	}
+	// A control is nobody's stand-in, neither for one model nor for all.
+	trials = append(trials, &record.Trial{Spec: record.Spec{Task: record.Navigate, Model: "ref/reader", Regime: "L1", Strategy: "no-filter"}, Outcome: record.Death, Steps: make([]record.Step, 40)})
+	table := tableOf(t, byHand(t, trials...), "published")
+	for measure, want := range map[string]float64{
+		"deaths-over":           0.75 / 0.25,
+		"deaths-within":         2.0 / 3, // the second death on a seed comes after step 15
+		"success-length-spread": 3,       // NoFilter: one success, of 16 steps. NoMemory: of 16, 14 and 16. OMCD: 3 more.
+	} {
+		near(t, measure, rowOf(t, table, map[string]string{"measure": measure})["ours"].Value, want)
+	}
+	near(t, "death-reduction", rowOf(t, table, map[string]string{"measure": "death-reduction", "model": "Claude-Sonnet-4.6"})["ours"].Value, 1-0.25/0.75)
+	near(t, "steps to death", rowOf(t, table, map[string]string{"measure": "steps-death", "model": "GPT-4o"})["ours"].Value, (15+16+15)/3.0)
+	spread := rowOf(t, table, map[string]string{"measure": "success-length-spread"})
+	if spread["agrees"].Label != "" || !strings.Contains(spread["note"].Label, "an extreme") {
+		t.Errorf("an extreme without an interval %q; the note is %q", spread["agrees"].Label, spread["note"].Label)
+	}
+}
+
+// Extremes are of what has a value; what has lost everything is named.
+func TestExtremesNextToThePaper(t *testing.T) {
+	see := func(model string, counts record.Counts, outcome string) (out []*record.Trial) {
+		for _, regime := range record.Regimes.Names() {
+			out = append(out, &record.Trial{Spec: record.Spec{Task: record.Detect, Model: model, Modality: record.Vision, Regime: regime, Strategy: "omcd", Seed: 1}, Outcome: outcome, Counts: counts})
+		}
+		return out
+	}
+	best, worst := see("a/best", record.Counts{TP: 2}, record.Done), see("b/worst", record.Counts{TP: 1, FN: 1}, record.Done)
+	all := slices.Concat(best, worst, see("ref/reader", record.Counts{FN: 2}, record.Done), see("c/lost", record.Counts{}, record.Failed))
+	row := rowOf(t, tableOf(t, byHand(t, all...), "published"), map[string]string{"measure": "best-over-worst-f1"})
+	near(t, "best over worst", row["ours"].Value, 1/(2.0/3))
+	if want := "greatest: a/best, least: b/worst; no interval: an extreme of the same trials that chose it; without c/lost, which has no whole seed"; row["note"].Label != want {
+		t.Errorf("the note is %q", row["note"].Label)
+	}
+	if got := rowOf(t, tableOf(t, byHand(t, best...), "published"), map[string]string{"measure": "best-over-worst-f1"})["ours"].Value; got != nil {
+		t.Errorf("one model is %v times as good as itself", *got)
+	}
+	var walks []*record.Trial
+	for _, w := range []struct{ regime, strategy, first, second string }{
+		{"L1", "no-memory", record.Success, record.Death}, {"L3", "no-filter", record.Death, record.Death}, {"L2", "no-filter", record.Success, ""},
+	} {
+		for i, outcome := range []string{w.first, w.second} {
+			walks = append(walks, &record.Trial{Spec: record.Spec{Task: record.Navigate, Modality: record.Vision, Regime: w.regime, Strategy: w.strategy, Seed: 1, Episode: i}, Outcome: outcome})
+		}
+	}
+	row = rowOf(t, tableOf(t, byHand(t, walks...), "published"), map[string]string{"measure": "success-greatest", "model": "GPT-4o"})
+	near(t, "greatest success", row["ours"].Value, 0.5)
+}
+
+// A trace is shown and not judged: the lake of our seed 4810 is not the paper's.
+func TestTracesAreNotJudged(t *testing.T) {
+	var trials []*record.Trial
+	for _, episode := range []int{2, 1} {
+		trials = append(trials, &record.Trial{Spec: record.Spec{Task: record.Navigate, Regime: "L2", Strategy: "no-filter", Seed: 4810, Episode: episode}, Outcome: record.Death, Steps: make([]record.Step, 6+episode)})
+	}
+	row := rowOf(t, tableOf(t, byHand(t, trials...), "published"), map[string]string{"measure": "trace", "strategy": "no-filter"})
+	if row["ours_text"].Label != "death, step 7" || row["agrees"].Label != "" {
+		t.Errorf("the first episode is %q, the verdict %q", row["ours_text"].Label, row["agrees"].Label)
+	}
+	f := collect(t, []*keptRun{gptRun(t, func(s *study.Study) { s.Seeds = []int{4810} })})
+	stale := rowOf(t, tableOf(t, f, "published"), map[string]string{"measure": "trace-stale-entries"})
+	near(t, "stale entries", stale["ours"].Value, *rowOf(t, tableOf(t, f, "regimes"), map[string]string{"regime": "L2"})["stale_share"].Value*64)
+	if stale["agrees"].Label != "" {
+		t.Errorf("another lake %q", stale["agrees"].Label)
 	}
 }
