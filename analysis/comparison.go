@@ -11,14 +11,14 @@ import (
 	"github.com/spatialstale/spatialstale/stats"
 )
 
-// A counterpart is what the run has next to a published figure. It is made of
-// the seeds that have lost no trial in any of the figure's cells, so that a
-// difference is that of the tables of tests.
+// A counterpart is what the run has next to a published figure. A seed counts by
+// what lost trials leave of it in the figure's cells, as in the tables of tests.
 type counterpart struct {
 	model           string // of ours; empty where the figure is of no single model
 	value, interval Cell
 	said            string // ours where it is no number
-	whole, planned  int    // the seeds that it is made of, and those that all cells plan; 0 where no trials are behind it
+	used, planned   int    // the seeds that it is made of, and those that all cells plan; 0 where no trials are behind it
+	lossy           bool   // some trial of them is lost
 	reach           *Span  // what lost trials could make of the value; nil where nothing is lost, or where nobody can tell
 	setting         bool   // fixed before any trial: it is the published one or is not
 	unlike          bool   // there is none because the run is not of the paper's setting
@@ -43,7 +43,7 @@ type estimate func(*comparison) counterpart
 type publishedMeasure struct {
 	words    string
 	decimals int
-	margin   float64 // 0 where ours has no interval
+	margin   float64 // 0 stands for the one that the study declares, of rates of outcomes
 	ours     estimate
 }
 
@@ -66,10 +66,10 @@ var publishedMeasures = map[string]publishedMeasure{
 	"precision":               {"precision, mean over runs", 3, 0.1, pooled(&shares, alone, side{perRun(precision, always), here})},
 	"recall":                  {"recall, mean over runs", 3, 0.1, pooled(&shares, alone, side{perRun(recall, always), here})},
 
-	"success":                      {"success", 3, success.margin, mean(success)},
-	"death":                        {"death", 3, death.margin, mean(death)},
-	"timeout":                      {"timeout", 3, timeout.margin, mean(timeout)},
-	"success-difference":           {"success, difference", 3, success.margin, difference(success, here, against)},
+	"success":                      {"success", 3, 0, mean(success)},
+	"death":                        {"death", 3, 0, mean(death)},
+	"timeout":                      {"timeout", 3, 0, mean(timeout)},
+	"success-difference":           {"success, difference", 3, 0, difference(success, here, against)},
 	"success-greatest":             {"success, greatest", 3, 0, extreme(1, regimes, extreme(1, strategies, mean(success), alone), alone)},
 	"death-reduction":              {"deaths avoided, relative", 2, 0.1, perRegime(false, nil, reduction, side{death, here}, side{death, against})},
 	"deaths-over":                  {"deaths, ratio", 1, 0.5, perRegime(false, nil, over, side{death, here}, side{death, against})},
@@ -82,7 +82,7 @@ var publishedMeasures = map[string]publishedMeasure{
 	"spearman-f1-success":          {"Spearman of F1 and success", 3, 0.1, correlation(stats.Spearman)},
 
 	"flag-rate-safe-deadly":   {"flag rate, SAFE on hole", 3, 0.05, pooled(&shares, alone, side{safeDeadly, here})},
-	"flag-rate-safe-safe":     {"flag rate, SAFE on safe", 3, 0.02, pooled(&shares, alone, side{safeSafe, here})},
+	"flag-rate-safe-safe":     {"flag rate, SAFE on safe", 3, 0.01, pooled(&shares, alone, side{safeSafe, here})},
 	"recall-thaw":             {"recall, thaw", 3, 0.1, pooled(&shares, alone, side{recallThaw, here})},
 	"recall-freeze":           {"recall, freeze", 3, 0.1, pooled(&shares, alone, side{recallFreeze, here})},
 	"recall-thaw-less-freeze": {"recall, thaw − freeze", 3, 0.1, pooled(&differences, minus, side{recallThaw, here}, side{recallFreeze, here})},
@@ -254,14 +254,14 @@ type term struct {
 type unit struct {
 	sums        [][2]float64
 	least, most []float64 // empty where nobody can tell
-	lost        bool
+	lost, empty bool      // some trials are; in a cell all are
 }
 
 func (u *unit) add(t term, seed int, bySeed bool) {
 	var sum [2]float64
 	for _, g := range t.cells {
 		v := t.m.valueOf(g, g.at(seed))
-		u.lost = u.lost || v.lost
+		u.lost, u.empty = u.lost || v.lost, u.empty || !v.there
 		one := Group{Label: g.Label, Seeds: []Seed{{seed, g.at(seed)}}}
 		num, den := one.pooled(t.m)
 		sum = [2]float64{sum[0] + float64(num), sum[1] + float64(den)}
@@ -294,7 +294,8 @@ func read(units []unit, drawn []int, of statistic) *float64 {
 	return of(q)
 }
 
-// compute is a statistic of terms, on the seeds that all cells plan. By seed it
+// compute is a statistic of terms, on the seeds that all cells plan and of which
+// something is left in each. By seed it
 // is the mean of the seeds' own values, with the interval and the bounds of the
 // tables of tests. Otherwise it is that of the sums over all seeds, whose interval
 // draws whole seeds; where no resample differs and it has a range, it is that of
@@ -320,7 +321,8 @@ func (c *comparison) compute(terms []term, sides int, of statistic, bySeed bool,
 		for _, t := range terms {
 			u.add(t, seed, bySeed)
 		}
-		if !u.lost {
+		o.lossy = o.lossy || u.lost
+		if !u.empty {
 			units, every = append(units, u), append(every, len(units))
 			own = append(own, read(units, every[len(units)-1:], of))
 		}
@@ -331,12 +333,12 @@ func (c *comparison) compute(terms []term, sides int, of statistic, bySeed bool,
 			leasts, mosts = append(leasts, of(u.least)), append(mosts, of(u.most))
 		}
 	}
-	o.whole = len(units)
-	if o.whole < o.planned && len(leasts) > 0 {
+	o.used = len(units)
+	if o.lossy && len(leasts) > 0 {
 		o.reach = &Span{Low: stats.Mean(defined(leasts)), High: stats.Mean(defined(mosts))}
 	}
 	if o.value = overSeeds(own); !bySeed {
-		o.value = Cell{Value: read(units, every, of), N: o.whole}
+		o.value = Cell{Value: read(units, every, of), N: o.used}
 	}
 	o = o.explained()
 	if o.value.Value == nil || c.boot == nil {
@@ -344,7 +346,7 @@ func (c *comparison) compute(terms []term, sides int, of statistic, bySeed bool,
 	}
 	var r stats.BootstrapResult
 	if !bySeed {
-		r = sure(stats.Bootstrap(o.whole, func(drawn []int) (float64, bool) {
+		r = sure(stats.Bootstrap(o.used, func(drawn []int) (float64, bool) {
 			if v := read(units, drawn, of); v != nil {
 				return *v, true
 			}
@@ -436,17 +438,11 @@ func correlation(of func(x, y []float64, opt stats.CorrelationOptions) (stats.Co
 		walks, audits := c.detected()
 		o := c.compute([]term{{success, walks}, {f1, audits}}, 2, alone, true, nil)
 		o.value, o.interval, o.reach = Cell{}, Cell{}, nil // of success itself
-		if o.whole == 0 {
+		if o.used == 0 {
 			return o
 		}
 		o.note = ""
-		whole := &Group{Setting: walks[0].Setting}
-		for _, s := range walks[0].Seeds {
-			if d := audits[0].at(s.Seed); d != nil && !success.valueOf(walks[0], s.Rows).lost && !f1.valueOf(audits[0], d).lost {
-				whole.Seeds = append(whole.Seeds, s)
-			}
-		}
-		a := c.f.associateF1(whole, success)
+		a := c.f.associateF1(walks[0], success)
 		r := sure(of(a.x, a.y, stats.CorrelationOptions{}))
 		o.value, o.interval = Cell{Value: r.R, N: r.N, Undefined: a.undefined}, intervalCell(r.Interval, nil)
 		if r.R == nil {
@@ -506,7 +502,7 @@ func (c *comparison) staleShares() (o counterpart, shares []*float64) {
 			shares = l.shares()
 		}
 	}
-	o.whole, o.planned = len(shares), len(shares)
+	o.used, o.planned = len(shares), len(shares)
 	if shares == nil {
 		o.note = "the run has no lakes of the regime as the paper draws them"
 	}
@@ -549,7 +545,7 @@ func staleOfSeed(c *comparison) counterpart {
 func trace(c *comparison) counterpart {
 	for _, g := range c.cells(side{nil, here}) {
 		if rows := g.at(c.p.Seed); len(rows) > 0 && !rows[0].lost() {
-			return counterpart{planned: 1, whole: 1, note: noteOtherLake, said: fmt.Sprintf("%s, step %d", record.Outcomes[rows[0].end].Name, rows[0].steps)}
+			return counterpart{planned: 1, used: 1, note: noteOtherLake, said: fmt.Sprintf("%s, step %d", record.Outcomes[rows[0].end].Name, rows[0].steps)}
 		}
 	}
 	return counterpart{note: noCell}
@@ -558,7 +554,7 @@ func trace(c *comparison) counterpart {
 // Why there is no value, no interval or no verdict.
 const (
 	noCell        = "the run plans no seed in all of its cells"
-	noWhole       = "every seed has lost a trial of it"
+	noneLeft      = "on every seed a cell of it has lost all trials"
 	notDefined    = "undefined on these seeds"
 	noteOtherLake = "the seed’s lake is not the paper’s"
 	noteExtreme   = "no interval: an extreme of the same trials that chose it"
@@ -567,13 +563,11 @@ const (
 // explained says why a value is undefined.
 func (o counterpart) explained() counterpart {
 	switch {
-	case o.value.Value != nil && o.reach.excludes(*o.value.Value):
-		o.note = "outside of what all planned seeds can give: those without losses are not like the others"
 	case o.value.Value != nil:
 	case o.planned == 0:
 		o.note = noCell
-	case o.whole == 0:
-		o.note = noWhole
+	case o.used == 0:
+		o.note = noneLeft
 	default:
 		o.note = notDefined
 	}
@@ -581,7 +575,7 @@ func (o counterpart) explained() counterpart {
 }
 
 // extreme is a statistic of the greatest and the least of at least so many
-// variants that have a value. Those that no seed is left of are named in the note;
+// variants that have a value. Those of which nothing is left are named in the note;
 // the seeds are those of the variant that has lost the greatest share.
 func extreme(needed int, variants func(*comparison) []variant, each estimate, of statistic) estimate {
 	return func(c *comparison) (o counterpart) {
@@ -595,8 +589,8 @@ func extreme(needed int, variants func(*comparison) []variant, each estimate, of
 			switch {
 			case one.value.Value != nil:
 				values, found = append(values, *one.value.Value), append(found, v.name)
-				if len(values) == 1 || one.whole*o.planned < o.whole*one.planned {
-					o.whole, o.planned = one.whole, one.planned
+				if len(values) == 1 || one.used*o.planned < o.used*one.planned {
+					o.used, o.planned = one.used, one.planned
 				}
 			case one.planned > 0:
 				lost = append(lost, v.name)
@@ -606,14 +600,14 @@ func extreme(needed int, variants func(*comparison) []variant, each estimate, of
 			return counterpart{note: "too few of the run’s models or strategies have all of its regimes"}
 		}
 		most, least := slices.Max(values), slices.Min(values)
-		o.value = Cell{Value: of([]float64{most, least}), N: o.whole}
+		o.value = Cell{Value: of([]float64{most, least}), N: o.used}
 		o.note = "greatest: " + found[slices.Index(values, most)]
 		if needed > 1 {
 			o.note += ", least: " + found[slices.Index(values, least)]
 		}
 		o.note += "; " + noteExtreme
 		if len(lost) > 0 {
-			o.note += "; without " + strings.Join(lost, ", ") + ", which has no whole seed"
+			o.note += "; without " + strings.Join(lost, ", ") + ", of which nothing is left"
 		}
 		return o
 	}

@@ -203,7 +203,8 @@ func (f *Frame) paperColumn(groups []*Group, key, heading, above string, m *meas
 // A publishedRow is a published figure, and ours next to it.
 type publishedRow struct {
 	*publishedFigure
-	ours counterpart
+	ours   counterpart
+	margin float64 // the least difference that matters
 }
 
 // publishedTable lists every figure of the paper with its place, and next to it
@@ -215,9 +216,10 @@ func (f *Frame) publishedTable() Table {
 	figures := paper().Figures
 	rows := make([]*publishedRow, len(figures))
 	inParallel(len(rows), func(i int) {
-		rows[i] = &publishedRow{&figures[i], f.counterpartOf(&figures[i], tests.Bootstrap)}
+		p := &figures[i]
+		rows[i] = &publishedRow{p, f.counterpartOf(p, tests.Bootstrap), cmp.Or(publishedMeasures[p.Measure].margin, tests.Equivalence.Margin)}
 	})
-	lossy := slices.ContainsFunc(rows, func(r *publishedRow) bool { return r.ours.whole < r.ours.planned })
+	lossy := slices.ContainsFunc(rows, func(r *publishedRow) bool { return r.ours.lossy })
 	type col = colOf[*publishedRow]
 	text := func(key, heading string, of func(*publishedRow) string) col {
 		return col{label(key, heading), func(r *publishedRow) Cell { return Cell{Label: of(r)} }}
@@ -277,14 +279,14 @@ func (f *Frame) publishedTable() Table {
 			return c
 		}},
 		number("margin", "margin", func(r *publishedRow) *float64 {
-			if m := publishedMeasures[r.Measure].margin; m > 0 {
-				return &m
+			if r.ours.interval.Low == nil {
+				return nil
 			}
-			return nil
+			return &r.margin
 		}),
 		{Column{Key: "agrees", Heading: "verdict", Kind: Verdict}, (*publishedRow).verdict},
 		whole,
-		count("seeds", "seeds that ours is made of", func(r *publishedRow) (int, bool) { return r.ours.whole, r.ours.planned > 0 }),
+		count("seeds", "seeds that ours is made of", func(r *publishedRow) (int, bool) { return r.ours.used, r.ours.planned > 0 }),
 		count("seeds_planned", "seeds that all its cells plan", func(r *publishedRow) (int, bool) { return r.ours.planned, r.ours.planned > 0 }),
 		reach("ours_least", "against it", func(s *Span) float64 { return s.Low }),
 		reach("ours_most", "for it", func(s *Span) float64 { return s.High }),
@@ -293,7 +295,7 @@ func (f *Frame) publishedTable() Table {
 	t.Warnings = lostWarnings(f.grouped(nil, nil, nil), "")
 	t.Notes = []string{
 		fmt.Sprintf("difference: ours minus the published; from a bound or a range, the distance to its nearest end, 0 where ours keeps to it. interval: of ours, %g%%, whole seeds drawn, the same as in the tables of tests and the figures; what is the greatest or least of several has none. verdict: agrees, when our interval lies within the measure’s margin (in the data formats) of the published value or range; differs, when it excludes it; else, and with fewer seeds than an exact test at that level takes, too few seeds to tell. A setting agrees when it is the same. “about” is taken as exact. The paper’s own uncertainty is not in it.", 100*tests.Bootstrap.Level),
-		"Ours is made of the seeds that have lost no trial in any cell of the figure, and so is each difference of its very pairs, as in the tables of tests. A figure of several regimes is the mean of the seed’s values over them; lengths, flag rates, missed entries and confidence are over all episodes or entries of those regimes together, precision and recall are means over runs (a run that flags nothing has no precision), hedging counts responses: a model call hedges when one of its reasons does. A figure without a model is over all models of the run that are no controls. Under “if lost trials had gone” stands the value over all planned seeds if they had all gone against it, or for it.",
+		"A seed counts by what lost trials leave of it; one with nothing left in a cell of the figure is in none of ours, and used/planned is shown. A figure of several regimes is the mean of the seed’s values over them; lengths, flag rates, missed entries and confidence are over all episodes or entries of those regimes together, precision and recall are means over runs (a run that flags nothing has no precision), hedging counts responses: a model call hedges when one of its reasons does. A figure without a model is over all models of the run that are no controls. Under “if lost trials had gone” stands the value over all planned seeds if they had all gone against it, or for it.",
 		"Names are the same when the last part of ours is the paper’s, but for case and for hyphens in place of dots: openai/gpt-4o is GPT-4o. A control stands for no model.",
 		"p in brackets is the paper’s, n.s. its “not significant”; “of” its number of entries.",
 	}
@@ -319,15 +321,15 @@ func (r *publishedRow) oursCell() Cell {
 	return c
 }
 
-// seeds are those that ours is made of, whole/planned where some are lost.
+// seeds are those that ours is made of, used/planned where some are lost.
 func (r *publishedRow) seeds() string {
 	switch o := &r.ours; {
 	case o.planned == 0:
 		return ""
-	case o.whole < o.planned:
-		return fmt.Sprintf("%d/%d", o.whole, o.planned)
+	case o.used < o.planned:
+		return fmt.Sprintf("%d/%d", o.used, o.planned)
 	}
-	return fmt.Sprint(r.ours.whole)
+	return fmt.Sprint(r.ours.used)
 }
 
 // note is what the paper says of its figure, and what is to be known of ours.
@@ -476,16 +478,16 @@ func (r *publishedRow) verdict() (c Cell) {
 	case in.Method != stats.ExactBound && sure(stats.SmallestP(r.ours.value.N, stats.TwoSided)) > 1-in.Level:
 		c.Label = tooFew // no exact test on so few seeds reaches the interval's level
 	default:
-		margin, ours := publishedMeasures[r.Measure].margin, Span{Low: *in.Low, High: *in.High}
-		c.Label = r.judge(ours, margin)
+		ours := Span{Low: *in.Low, High: *in.High}
+		c.Label = r.judge(ours, r.margin)
 		if reach := r.ours.reach; reach != nil {
 			all := Span{Low: min(ours.Low, reach.Low), High: max(ours.High, reach.High)}
-			if c.Label != r.judge(all, margin) {
+			if c.Label != r.judge(all, r.margin) {
 				c.Label = tooFew
 				c.Warnings = append(c.Warnings, couldOverturn())
 			}
-		} else if r.ours.whole < r.ours.planned {
-			c = footnoted(c, LostTrials, "of the seeds without losses alone; what the lost trials could make of it is not known")
+		} else if r.ours.lossy {
+			c = footnoted(c, LostTrials, "of what the lost trials leave; what they could make of it is not known")
 		}
 	}
 	return c

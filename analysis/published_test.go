@@ -387,9 +387,9 @@ func TestHowPublishedFiguresAreWritten(t *testing.T) {
 	}
 }
 
-// Ours is made of the seeds that have lost nothing in any of a figure's cells;
-// what the others could have been is said next to it.
-func TestOursIsOfWholeSeeds(t *testing.T) {
+// A seed counts by what is left of it, unless nothing is; what the lost trials
+// could have been is said next to it.
+func TestOursUsesWhatLostTrialsLeave(t *testing.T) {
 	walk := func(strategy string, seed, episode int, outcome string) *record.Trial {
 		return &record.Trial{Spec: record.Spec{Task: record.Navigate, Regime: "L1", Strategy: strategy, Seed: seed, Episode: episode}, Outcome: outcome}
 	}
@@ -397,13 +397,14 @@ func TestOursIsOfWholeSeeds(t *testing.T) {
 		walk("omcd", 1, 1, record.Success), walk("omcd", 1, 2, record.Success), walk("no-filter", 1, 1, record.Success), walk("no-filter", 1, 2, record.Death),
 		walk("omcd", 2, 1, record.Death), walk("omcd", 2, 2, ""), walk("no-filter", 2, 1, record.Success), walk("no-filter", 2, 2, record.Success),
 		walk("omcd", 3, 1, record.Success), walk("omcd", 3, 2, record.Death), walk("no-filter", 3, 1, record.Death), walk("no-filter", 3, 2, record.Failed),
+		walk("omcd", 4, 1, ""), walk("omcd", 4, 2, record.Failed), walk("no-filter", 4, 1, record.Success), walk("no-filter", 4, 2, record.Death),
 	)
 	row := rowOf(t, tableOf(t, f, "published"), map[string]string{"measure": "success-difference", "regimes": "L1", "against": "no-filter"})
-	near(t, "the difference", row["ours"].Value, 0.5)
-	// Seed 1: 0.5. Seed 2: OMCD 0 to 0.5, NoFilter 1. Seed 3: OMCD 0.5, NoFilter 0 to 0.5.
-	near(t, "at least", row["ours_least"].Value, (0.5-1+0)/3)
-	near(t, "at most", row["ours_most"].Value, (0.5-0.5+0.5)/3)
-	if row["whole"].Label != "1/3" {
+	near(t, "the difference", row["ours"].Value, (0.5-1+0.5)/3)
+	// Seed 1: 0.5. Seed 2: OMCD 0 to 0.5, NoFilter 1. Seed 3: OMCD 0.5, NoFilter 0 to 0.5. Seed 4: OMCD 0 to 1, NoFilter 0.5.
+	near(t, "at least", row["ours_least"].Value, (0.5-1+0-0.5)/4)
+	near(t, "at most", row["ours_most"].Value, (0.5-0.5+0.5+0.5)/4)
+	if row["whole"].Label != "3/4" {
 		t.Errorf("seeds %q", row["whole"].Label)
 	}
 	if w := tableOf(t, f, "published").Warnings; len(w) != 1 {
@@ -426,7 +427,7 @@ func TestPublishedAgreesWithContrasts(t *testing.T) {
 		near(t, fmt.Sprint(at), ours["ours"].Value, *other["difference"].Value)
 		near(t, fmt.Sprint(at, ", low"), ours["interval"].Low, *other["interval"].Low)
 		near(t, fmt.Sprint(at, ", high"), ours["interval"].High, *other["interval"].High)
-		if seeds := other["seeds"]; ours["whole"].Label != fmt.Sprintf("%d/%d", seeds.Count, seeds.Of) {
+		if seeds := other["seeds"]; *ours["seeds"].Value != float64(seeds.Count) || *ours["seeds_planned"].Value != float64(seeds.Of) {
 			t.Errorf("%v: seeds %q, and %d of %d in the contrasts", at, ours["whole"].Label, seeds.Count, seeds.Of)
 		}
 		if least := other["difference_least"].Value; least != nil {
@@ -489,7 +490,7 @@ func TestExtremesNextToThePaper(t *testing.T) {
 	all := slices.Concat(best, worst, see("ref/reader", record.Counts{FN: 2}, record.Done), see("c/lost", record.Counts{}, record.Failed))
 	row := rowOf(t, tableOf(t, byHand(t, all...), "published"), map[string]string{"measure": "best-over-worst-f1"})
 	near(t, "best over worst", row["ours"].Value, 1/(2.0/3))
-	if want := "greatest: a/best, least: b/worst; no interval: an extreme of the same trials that chose it; without c/lost, which has no whole seed"; row["note"].Label != want {
+	if want := "greatest: a/best, least: b/worst; no interval: an extreme of the same trials that chose it; without c/lost, of which nothing is left"; row["note"].Label != want {
 		t.Errorf("the note is %q", row["note"].Label)
 	}
 	if got := rowOf(t, tableOf(t, byHand(t, best...), "published"), map[string]string{"measure": "best-over-worst-f1"})["ours"].Value; got != nil {
@@ -504,7 +505,10 @@ func TestExtremesNextToThePaper(t *testing.T) {
 		}
 	}
 	row = rowOf(t, tableOf(t, byHand(t, walks...), "published"), map[string]string{"measure": "success-greatest", "model": "GPT-4o"})
-	near(t, "greatest success", row["ours"].Value, 0.5)
+	near(t, "greatest success", row["ours"].Value, 1) // of what is left of L2
+	if !strings.Contains(row["note"].Label, "ours: greatest: L2; ") {
+		t.Errorf("the note is %q", row["note"].Label)
+	}
 }
 
 // A trace is shown and not judged: the lake of our seed 4810 is not the paper's.
