@@ -30,18 +30,27 @@ type Difference struct{ What, A, B string }
 func Compare(a, b *Frame, differences []Difference, models map[string]string, all bool) []Table {
 	a.finish()
 	b.finish()
-	p := &twoRuns{a: a, b: b, all: all}
+	p := &twoRuns{a: a, b: b, all: all, only: map[string][]string{}}
 	p.match(models)
 	short := shortNames(slices.Concat(a.models(), b.models()))
 	a.short, b.short = short, short
 	runs := p.runs(differences)
 	margins := func(m *measure) float64 { return m.margin }
-	detection := p.table(record.Detect, byDetector, []*measure{f1, recall, fpr}, &runs, margins)
+	detection := p.table(record.Detect, byDetector, []*measure{f1, recall, fpr}, margins)
 	detection.ID, detection.Title, detection.Topic = "compare-detection", "Detection: B minus A, seed by seed", TopicDetection
-	detection.Need = "detections of one setting on one seed in both runs"
-	navigation := p.table(record.Navigate, byStrategy, []*measure{success, death}, &runs, margins)
+	if detection.Need == "" {
+		detection.Need = "detections of one setting on one seed in both runs"
+	}
+	navigation := p.table(record.Navigate, byStrategy, []*measure{success, death}, margins)
 	navigation.ID, navigation.Title, navigation.Topic = "compare-navigation", "Navigation: B minus A, seed by seed", TopicNavigation
-	navigation.Need = "episodes of one setting on one seed in both runs"
+	if navigation.Need == "" {
+		navigation.Need = "episodes of one setting on one seed in both runs"
+	}
+	for _, name := range []string{"A", "B"} {
+		if only := p.only[name]; len(only) > 0 {
+			runs.Notes = append(runs.Notes, "Only in "+name+", and in no table below: "+strings.Join(only, "; ")+".")
+		}
+	}
 	runs.Notes = append(runs.Notes, a.modelNotes(slices.Concat(a.models(), b.models()))...)
 	return []Table{runs, detection, navigation}
 }
@@ -51,6 +60,7 @@ type twoRuns struct {
 	a, b *Frame
 	inB  map[string]string // the model of B that is compared with one of A
 	all  bool
+	only map[string][]string // what one of them has alone, in words
 }
 
 // match decides which models are compared.
@@ -186,7 +196,7 @@ func sides(a, b []int) (both, onlyA, onlyB []int) {
 }
 
 // table compares one task; what one run has alone is told in the table of runs.
-func (p *twoRuns) table(task string, by dim, measures []*measure, runs *Table, margin func(*measure) float64) Table {
+func (p *twoRuns) table(task string, by dim, measures []*measure, margin func(*measure) float64) Table {
 	dims := []dim{byModel, byRegime, byModality, by}
 	keep := func(s *Setting) bool { return s.Task == task }
 	as, bs := p.a.grouped(dims, keep, nil), p.b.grouped(dims, keep, nil)
@@ -208,8 +218,9 @@ func (p *twoRuns) table(task string, by dim, measures []*measure, runs *Table, m
 			}
 		}
 	}
-	p.alone(runs, "A", unitsOfTasks[task], as, bs, matched)
-	p.alone(runs, "B", unitsOfTasks[task], bs, as, matched)
+	what := map[string]string{record.Detect: "detections", record.Navigate: "episodes"}[task]
+	p.alone("A", what, as, bs, matched)
+	p.alone("B", what, bs, as, matched)
 	tests := p.a.tests()
 	testAll(pairsOf(rows), &tests, func(int) bool { return true }, func(i int) string { return fmt.Sprint(rows[i].Model, rows[i].other, rows[i].measure.key) })
 	for _, v := range rows {
@@ -224,7 +235,9 @@ func (p *twoRuns) table(task string, by dim, measures []*measure, runs *Table, m
 	if !p.all {
 		equal := func(v *versus) bool { return v.effects.Positive+v.effects.Negative == 0 && !v.lossy }
 		shown = slices.DeleteFunc(slices.Clone(rows), equal)
-		if n := len(rows) - len(shown); n > 0 {
+		if len(rows) > 0 && len(shown) == 0 {
+			t.Need = fmt.Sprintf("a difference to show: on every seed all %s are equal", countOf(len(rows), "row"))
+		} else if n := len(rows) - len(shown); n > 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("Equal on every seed, and not listed: %s of %s. The data formats have them.", countOf(n, "row"), thousands(len(rows))))
 		}
 	}
@@ -293,18 +306,14 @@ func (p *twoRuns) columns(rows []*versus, by dim, tests *record.Tests) []versusC
 
 // alone says in words which settings one run has alone: first those that the
 // other lacks for one reason, such as a regime, then each of the rest.
-func (p *twoRuns) alone(runs *Table, name, what string, own, other []*Group, matched map[*Group]bool) {
+func (p *twoRuns) alone(name, what string, own, other []*Group, matched map[*Group]bool) {
 	rest := slices.DeleteFunc(slices.Clone(own), func(g *Group) bool { return matched[g] })
 	if len(rest) == 0 {
 		return
 	}
-	var parts []string
-	say := func() {
-		runs.Notes = append(runs.Notes, "Only in "+name+", and in no table below: "+strings.Join(parts, "; ")+".")
-	}
+	say := func(part string) { p.only[name] = append(p.only[name], part) }
 	if len(other) == 0 {
-		parts = []string{fmt.Sprintf("all %s (%s)", what, countOf(len(rest), "setting"))}
-		say()
+		say(fmt.Sprintf("all %s (%s)", what, countOf(len(rest), "setting")))
 		return
 	}
 	dims := []dim{byRegime, byModality, byStrategy, byBatch, byFraming, bySize}
@@ -343,7 +352,7 @@ func (p *twoRuns) alone(runs *Table, name, what string, own, other []*Group, mat
 			return true
 		})
 		for _, v := range values {
-			parts = append(parts, fmt.Sprintf("%s with %s (%s)", what, v, countOf(count[v], "setting")))
+			say(fmt.Sprintf("%s with %s (%s)", what, v, countOf(count[v], "setting")))
 		}
 	}
 	for _, g := range rest {
@@ -351,7 +360,6 @@ func (p *twoRuns) alone(runs *Table, name, what string, own, other []*Group, mat
 		for _, d := range dims {
 			all = append(all, words(d, g))
 		}
-		parts = append(parts, what+" of "+strings.Join(all, ", "))
+		say(what + " of " + strings.Join(all, ", "))
 	}
-	say()
 }
