@@ -91,13 +91,17 @@ type pageView struct {
 	Warnings, Lost     []string
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic
-	Single             bool     // there is one topic, which needs no unfolding
+	Few                bool     // results: they need no folding
 	Absent             []string // what is not in the run
 	Runs               []pageRunView
 	Trials             template.HTML // base64: letters, digits, + and /
 	Replayed, Words    string
 	Capped             string // how to see the trials that are not on the page
 }
+
+// fewResults are unfolded from the beginning, such as those of a comparison, or
+// those that --table chose.
+const fewResults = 8
 
 // A pageTopic is the tables and figures on one subject.
 type pageTopic struct {
@@ -235,7 +239,7 @@ func (v *pageView) results(p *Page) error {
 			v.Topics = append(v.Topics, pageTopic{fmt.Sprintf("topic-%d", len(v.Topics)+1), cmp.Or(string(topic), "Results"), byTopic[topic]})
 		}
 	}
-	v.Single = len(v.Topics) == 1
+	v.Few = len(with)+len(p.Figures) <= fewResults
 	return nil
 }
 

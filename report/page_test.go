@@ -193,12 +193,14 @@ func TestPageOrder(t *testing.T) {
 		}
 		at += i
 	}
-	for _, n := range all {
-		for _, a := range n.Attr {
-			if n.Data == "details" && a.Key == "open" {
-				t.Errorf("%q is unfolded from the beginning", textIn(n)[:40])
-			}
-		}
+	many := page(t)
+	for i := range 9 {
+		one := sample()[0]
+		one.ID = fmt.Sprint("more-", i)
+		many.Tables = append(many.Tables, one)
+	}
+	if n := strings.Count(htmlOf(t, many), " open>"); n > 0 {
+		t.Errorf("of many tables %d are unfolded from the beginning", n)
 	}
 }
 
@@ -307,6 +309,9 @@ func TestPageCapsTrials(t *testing.T) {
 // A comparison is a page of tables alone.
 func TestPageOfTables(t *testing.T) {
 	page := htmlOf(t, &report.Page{Summary: analysis.Summary{Title: "runs/a and runs/b"}, Tables: sample()})
+	if n := strings.Count(page, " open>"); n != 4 {
+		t.Errorf("of two topics and two tables %d are unfolded", n)
+	}
 	for _, absent := range []string{"Methods</h2>", "Trials</h2>", "Findings</h2>", "What was lost", `id="trial-data"`} {
 		if strings.Contains(page, absent) {
 			t.Errorf("a page of tables has %q", absent)
