@@ -21,15 +21,6 @@ import (
 // maxAnswer bounds the size of an answer, in bytes.
 const maxAnswer = 32 << 20
 
-// ClientOptions are what a Client is made of.
-type ClientOptions struct {
-	Model    string      // the model's whole name, for errors
-	URL      string      // where requests go
-	Header   http.Header // sent with each; those of the settings come on top
-	Secrets  []string    // what must never be shown
-	Settings Settings
-}
-
 // A Client posts requests to one address. It is safe for concurrent use, and
 // keeps connections for the next request. It is printed as its address.
 type Client struct {
@@ -44,25 +35,23 @@ type Client struct {
 	http      *http.Client
 }
 
-// NewClient checks the options and returns a client. Values of the settings'
-// headers and passwords in the address are kept as secrets besides those given.
-func NewClient(o ClientOptions) (*Client, error) {
+// NewClient checks the options and returns a client that sends a header with
+// each request; those of the settings come on top. The key, values of the
+// settings' headers and passwords in the address are secrets.
+func NewClient(o Options, header http.Header) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("model %q: its address cannot be read", o.Model)
+		return nil, fmt.Errorf("model %q: its address cannot be read", o.Name)
 	}
-	for _, secret := range o.Secrets {
-		body := string(o.Settings.ExtraBody)
-		if len(secret) >= 8 && (strings.Contains(body, secret) || strings.Contains(body, inner(string(Compact(secret))))) {
-			return nil, fmt.Errorf("model %q: the extra body holds the model's key; it is in the run's manifest, and must hold no secret", o.Model)
-		}
+	body := string(o.Settings.ExtraBody)
+	if len(o.Key) >= 8 && (strings.Contains(body, o.Key) || strings.Contains(body, inner(string(Compact(o.Key))))) {
+		return nil, fmt.Errorf("model %q: the extra body holds the model's key; it is in the run's manifest, and must hold no secret", o.Name)
 	}
 	c := &Client{
-		model:     o.Model,
+		model:     o.Name,
 		url:       o.URL,
 		endpoint:  (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
-		header:    o.Header.Clone(),
-		secrets:   append([]string{}, o.Secrets...),
+		header:    header.Clone(),
 		deadlines: o.Settings.Deadlines.withDefaults(),
 		now:       o.Settings.Now,
 	}
@@ -72,10 +61,13 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
+	if o.Key != "" {
+		c.secrets = append(c.secrets, o.Key)
+	}
 	c.header.Set("User-Agent", "spatialstale")
 	for name, value := range o.Settings.Header {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }) || !fitsHeader(value) {
-			return nil, fmt.Errorf("model %q: the header %q cannot be sent", o.Model, name)
+			return nil, fmt.Errorf("model %q: the header %q cannot be sent", o.Name, name)
 		}
 		c.header.Set(name, value)
 		c.secrets = append(c.secrets, value)
@@ -90,7 +82,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	through, err := proxy(&http.Request{URL: u})
 	if err != nil { // it shows the proxy's address, password and all
-		return nil, fmt.Errorf("model %q: the proxy that the environment sets cannot be read", o.Model)
+		return nil, fmt.Errorf("model %q: the proxy that the environment sets cannot be read", o.Name)
 	}
 	c.hide(through)
 	dial := o.Settings.Dial
@@ -187,6 +179,9 @@ func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header
 	r.Header = c.header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
+	if events != nil {
+		r.Header.Set("Accept", "text/event-stream, application/json")
+	}
 	for name, values := range header {
 		r.Header[name] = values
 	}

@@ -110,10 +110,10 @@ func TestDeadlines(t *testing.T) {
 						go func() { _ = server.Serve(network) }()
 					}
 				}
-				client, err := provider.NewClient(provider.ClientOptions{
-					Model: "m", URL: c.scheme + "://server/v1",
+				client, err := provider.NewClient(provider.Options{
+					Name: "m", URL: c.scheme + "://server/v1",
 					Settings: provider.Settings{Deadlines: deadlines, Dial: network.dial},
-				})
+				}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -187,7 +187,7 @@ func serve(t *testing.T, handler http.HandlerFunc, settings provider.Settings) (
 	}
 	server := &http.Server{Handler: handler}
 	go func() { _ = server.Serve(l) }()
-	client, err := provider.NewClient(provider.ClientOptions{Model: "m", URL: "http://" + l.Addr().String() + "/v1", Settings: settings})
+	client, err := provider.NewClient(provider.Options{Name: "m", URL: "http://" + l.Addr().String() + "/v1", Settings: settings}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func serve(t *testing.T, handler http.HandlerFunc, settings provider.Settings) (
 const proxyChild = "SPATIALSTALE_TEST_PROXY_CHILD"
 
 func askThroughProxy() {
-	client, err := provider.NewClient(provider.ClientOptions{Model: "m", URL: "http://provider.test/v1/chat"})
+	client, err := provider.NewClient(provider.Options{Name: "m", URL: "http://provider.test/v1/chat"}, nil)
 	if err == nil {
 		_, err = client.Post(context.Background(), &llm.Request{}, []byte("{}"), nil)
 	}

@@ -87,11 +87,7 @@ func New(o Options, p Protocol) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", o.Name, err)
 	}
-	var secrets []string
-	if o.Key != "" {
-		secrets = append(secrets, o.Key)
-	}
-	client, err := NewClient(ClientOptions{Model: o.Name, URL: o.URL, Header: p.Header, Secrets: secrets, Settings: o.Settings})
+	client, err := NewClient(o, p.Header)
 	if err != nil {
 		return nil, err
 	}

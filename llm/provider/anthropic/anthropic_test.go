@@ -39,9 +39,6 @@ func clientAt(t testing.TB, o anthropic.Options) *anthropic.Client {
 	return c
 }
 
-// up is an answer.
-const up = `{"type":"message","content":[{"type":"text","text":"UP"}],"stop_reason":"end_turn"}`
-
 func ptr[T any](v T) *T { return &v }
 
 // actionSchema is a schema as a step asks for one.

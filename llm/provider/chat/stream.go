@@ -75,6 +75,9 @@ func (s *stream) add(data []byte) (piece, more bool) {
 	return piece, s.ended == ""
 }
 
+// longToken is more bytes than the tokens of a text have on average.
+const longToken = 8
+
 // lookEvery is after how many bytes an answer is looked through for repetition.
 const lookEvery = 256
 
@@ -87,8 +90,8 @@ func (s *stream) end(added string) llm.Finish {
 	switch most := s.req.Params.MaxTokens; {
 	case added != "" && s.req.Done != nil && s.req.Done(text):
 		return llm.FinishDone
-	case most != nil && s.pieces > *most: // the server does not keep to the cap
-		return llm.FinishLength
+	case most != nil && s.pieces > *most && len(text)+s.reasoning.Len() > longToken**most:
+		return llm.FinishLength // the server does not keep to the cap, however it cuts its pieces
 	}
 	if n := s.reasoning.Len() + len(text); n-s.checked >= lookEvery {
 		s.checked = n

@@ -77,7 +77,7 @@ func TestEndlessServer(t *testing.T) {
 		most   int // bytes of text
 	}{
 		"it repeats itself": {func(*llm.Request) {}, llm.FinishRepeats, 8 << 10},
-		"beyond its cap":    {func(r *llm.Request) { r.Params.MaxTokens = ptr(20) }, llm.FinishLength, 120},
+		"beyond its cap":    {func(r *llm.Request) { r.Params.MaxTokens = ptr(20) }, llm.FinishLength, 180},
 		"all is said":       {func(r *llm.Request) { r.Done = func(text string) bool { return strings.Contains(text, "}") } }, llm.FinishDone, 40},
 	} {
 		req := question()
