@@ -20,26 +20,17 @@ type Budget interface {
 
 // Budgeted returns a model each of whose calls is one attempt that the budget
 // was asked for. It belongs inside Retry: every attempt may be paid for.
-func Budgeted(m Model, b Budget) Model { return &budgeted{m, b} }
-
-type budgeted struct {
-	model  Model
-	budget Budget
-}
-
-// Unwrap returns the model that is paid for.
-func (m *budgeted) Unwrap() Model { return m.model }
-
-func (m *budgeted) Generate(ctx context.Context, req *Request) (*Reply, error) {
-	settle, err := m.budget.Reserve(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	var reply *Reply
-	err = errors.New("the model panicked")
-	defer func() { settle(reply, err) }()
-	reply, err = m.model.Generate(ctx, req)
-	return reply, err
+func Budgeted(m Model, b Budget) Model {
+	return &wrapped{m, func(ctx context.Context, req *Request) (reply *Reply, err error) {
+		settle, err := b.Reserve(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		err = errors.New("the model panicked")
+		defer func() { settle(reply, err) }()
+		reply, err = m.Generate(ctx, req)
+		return reply, err
+	}}
 }
 
 // Unbilled reports whether a failed attempt cannot have been paid for: the

@@ -1,5 +1,21 @@
 package llm
 
+import "context"
+
+// wrapped is a model whose calls go through a function, the shape of all
+// wrappers.
+type wrapped struct {
+	model    Model
+	generate func(ctx context.Context, req *Request) (*Reply, error)
+}
+
+// Unwrap returns the model within.
+func (m *wrapped) Unwrap() Model { return m.model }
+
+func (m *wrapped) Generate(ctx context.Context, req *Request) (*Reply, error) {
+	return m.generate(ctx, req)
+}
+
 // A Description says how a model is reached and what its server made us change
 // of the parameters that were asked for. It never holds a credential.
 type Description struct {

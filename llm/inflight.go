@@ -33,7 +33,23 @@ type Snapshot struct {
 // Watch returns a model whose calls are counted while they are under way. It
 // belongs inside Limit, so that a call that waits for its turn does not count.
 // now tells the time.
-func (f *InFlight) Watch(m Model, now func() time.Time) Model { return &watched{m, f, now} }
+func (f *InFlight) Watch(m Model, now func() time.Time) Model {
+	return &wrapped{m, func(ctx context.Context, req *Request) (*Reply, error) {
+		c := &flight{calls: f, began: now()}
+		f.mu.Lock()
+		if f.calls == nil {
+			f.calls = map[*flight]struct{}{}
+		}
+		f.calls[c] = struct{}{}
+		f.mu.Unlock()
+		defer func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.calls, c)
+		}()
+		return m.Generate(context.WithValue(ctx, flightKey{}, c), req)
+	}}
+}
 
 // Snapshot counts the calls under way now.
 func (f *InFlight) Snapshot() Snapshot {
@@ -47,32 +63,6 @@ func (f *InFlight) Snapshot() Snapshot {
 		}
 	}
 	return s
-}
-
-type watched struct {
-	model Model
-	calls *InFlight
-	now   func() time.Time
-}
-
-// Unwrap returns the model that is watched.
-func (m *watched) Unwrap() Model { return m.model }
-
-func (m *watched) Generate(ctx context.Context, req *Request) (*Reply, error) {
-	f := m.calls
-	c := &flight{calls: f, began: m.now()}
-	f.mu.Lock()
-	if f.calls == nil {
-		f.calls = map[*flight]struct{}{}
-	}
-	f.calls[c] = struct{}{}
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.calls, c)
-	}()
-	return m.model.Generate(context.WithValue(ctx, flightKey{}, c), req)
 }
 
 // flightKey is the context key of a watched call.

@@ -41,42 +41,42 @@ type Journal interface {
 // hands every new one to it before its reply is used. The name is the model's
 // in the record; now tells the time, for latencies only.
 func Journaled(m Model, name string, j Journal, now func() time.Time) Model {
-	return &journaled{m, name, j, now}
+	return &wrapped{m, func(ctx context.Context, req *Request) (*Reply, error) {
+		sum := req.PromptSum()
+		past, err := j.Lookup(ctx, req.Trial, req.Slot)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+		case past != nil:
+			return serve(past, name, sum)
+		}
+		began := now()
+		reply, err := m.Generate(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		call := callOf(req, reply, name, sum)
+		call.Latency = cmp.Or(reply.Took, now().Sub(began))
+		if err := j.Append(ctx, call); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+		}
+		return reply, nil
+	}}
 }
 
-type journaled struct {
-	model   Model
-	name    string
-	journal Journal
-	now     func() time.Time
-}
-
-func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) {
-	sum := req.PromptSum()
-	past, err := m.journal.Lookup(ctx, req.Trial, req.Slot)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
-	case past != nil:
-		return serve(past, m.name, sum)
-	}
-	began := m.now()
-	reply, err := m.model.Generate(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+// callOf is a call for the record.
+func callOf(req *Request, reply *Reply, name string, sum [32]byte) *record.Call {
 	call := &record.Call{
 		Trial:        req.Trial,
 		Slot:         req.Slot,
 		Purpose:      req.Purpose,
-		Model:        m.name,
+		Model:        name,
 		Prompt:       make([]record.Part, len(req.Parts)),
 		PromptSHA256: sum,
 		Reply:        reply.Text,
 		Reasoning:    reply.Reasoning,
 		Finish:       string(reply.Finish),
 		ServerModel:  reply.Model,
-		Latency:      cmp.Or(reply.Took, m.now().Sub(began)),
 		Booleans:     reply.Booleans,
 		Timings:      reply.Timings,
 
@@ -89,10 +89,7 @@ func (m *journaled) Generate(ctx context.Context, req *Request) (*Reply, error) 
 	for i := range req.Parts {
 		call.Prompt[i] = req.Parts[i].Record()
 	}
-	if err := m.journal.Append(ctx, call); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
-	}
-	return reply, nil
+	return call
 }
 
 // serve returns a past call's reply, if it answered this very request. What

@@ -16,25 +16,20 @@ type Past interface {
 // and no other, and asks nobody. Its error wraps ErrMissing where there is no
 // answer and ErrChanged where the answer is to another request. The name is the
 // model's in the record.
-func Replay(name string, past Past) Model { return &replayed{name, past} }
-
-type replayed struct {
-	name string
-	past Past
-}
-
-func (m *replayed) Generate(ctx context.Context, req *Request) (*Reply, error) {
-	call, err := m.past.Lookup(ctx, req.Trial, req.Slot)
-	switch {
-	case err != nil:
-		return nil, err
-	case call == nil:
-		return nil, MissingError(req)
-	}
-	reply, err := serve(call, m.name, req.PromptSum())
-	if err != nil {
-		return nil, err
-	}
-	reply.Took = call.Latency
-	return reply, nil
+func Replay(name string, past Past) Model {
+	return &wrapped{nil, func(ctx context.Context, req *Request) (*Reply, error) {
+		call, err := past.Lookup(ctx, req.Trial, req.Slot)
+		switch {
+		case err != nil:
+			return nil, err
+		case call == nil:
+			return nil, MissingError(req)
+		}
+		reply, err := serve(call, name, req.PromptSum())
+		if err != nil {
+			return nil, err
+		}
+		reply.Took = call.Latency
+		return reply, nil
+	}}
 }

@@ -31,45 +31,43 @@ const (
 // token would not do: prose has four, a listing of cells 1.3.
 func EstimateTokens(text string) Tokens {
 	var t Tokens
-	var run []rune // of one class
-	var class int
-	flush := func() {
+	Runs(text, classOf, func(class int, run []rune) {
 		n := len(run)
-		switch {
-		case n == 0:
-		case class == classLetter:
+		switch class {
+		case classLetter:
 			t.Low += (n + longWord - 1) / longWord
 			t.High += (n + shortWord - 1) / shortWord
-		case class == classDigit:
+		case classDigit:
 			t.Low += (n + 2) / 3
 			t.High += n
-		case class == classSign:
+		case classSign:
 			t.Low++
 			t.High += n
-		case class == classOther:
+		case classOther:
 			t.Low += (n + 1) / 2
 			t.High += 2 * n
-		case class == classBreak:
+		case classBreak:
 			t.High++
 		}
-		run = run[:0]
-	}
-	for _, r := range text {
-		c := classOf(r)
-		if c != class {
-			flush()
-			class = c
-		}
-		if c != classSpace { // a space belongs to what follows
-			run = append(run, r)
-		}
-	}
-	flush()
+	})
 	return t
 }
 
+// Runs calls f for each stretch of a text whose characters are of one class.
+func Runs(text string, classOf func(r rune) int, f func(class int, run []rune)) {
+	all := []rune(text)
+	for len(all) > 0 {
+		class, n := classOf(all[0]), 1
+		for n < len(all) && classOf(all[n]) == class {
+			n++
+		}
+		f(class, all[:n])
+		all = all[n:]
+	}
+}
+
 const (
-	classSpace = iota
+	classSpace = iota // it belongs to what follows
 	classLetter
 	classDigit
 	classSign

@@ -169,7 +169,7 @@ func plausible(counted int, req *llm.Request) bool {
 func leastTokens(req *llm.Request) int {
 	n := 0
 	for i := range req.Parts {
-		runs(req.Parts[i].Text(), func(kind int, text []rune) {
+		llm.Runs(req.Parts[i].Text(), kindOf, func(kind int, text []rune) {
 			switch kind {
 			case ofLetters, ofSigns:
 				n++
@@ -190,7 +190,7 @@ func mostTokens(req *llm.Request) int {
 			n += pictureTokens(p.PNG())
 			continue
 		}
-		runs(req.Parts[i].Text(), func(kind int, text []rune) {
+		llm.Runs(req.Parts[i].Text(), kindOf, func(kind int, text []rune) {
 			ascii, beyond := 0, 0
 			for _, r := range text {
 				if r < 0x80 {
@@ -228,19 +228,6 @@ const (
 	ofSpace
 	ofSigns
 )
-
-// runs calls f for each stretch of a text whose characters are of one kind.
-func runs(text string, f func(kind int, run []rune)) {
-	all := []rune(text)
-	for len(all) > 0 {
-		kind, n := kindOf(all[0]), 1
-		for n < len(all) && kindOf(all[n]) == kind {
-			n++
-		}
-		f(kind, all[:n])
-		all = all[n:]
-	}
-}
 
 func kindOf(r rune) int {
 	switch {
