@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -54,11 +55,15 @@ func newResultRow(t *record.Trial) (*resultRow, error) {
 		r.deathRow, r.deathCol, r.deathMemory, r.deathCause = &d.Pos[0], &d.Pos[1], d.MemoryID, &d.Cause
 	}
 	if t.Windows != nil {
-		windows, err := json.Marshal(storedWindows(t.Windows))
+		stored, err := storedWindows(t.Windows)
 		if err != nil {
 			return nil, err
 		}
-		r.windows = pack(windows)
+		text, err := json.Marshal(stored)
+		if err != nil {
+			return nil, err
+		}
+		r.windows = pack(text)
 	}
 	if t.Steps != nil {
 		steps := make([]storedStep, len(t.Steps))
@@ -75,7 +80,7 @@ func newResultRow(t *record.Trial) (*resultRow, error) {
 }
 
 // trial is the record that the row was made from.
-func (r *resultRow) trial(spec record.Spec) (*record.Trial, error) {
+func (r *resultRow) trial(spec record.Spec, p *parser) (*record.Trial, error) {
 	if r.version > record.Version {
 		return nil, fmt.Errorf("record version %d: %w", r.version, ErrNewer)
 	}
@@ -88,7 +93,7 @@ func (r *resultRow) trial(spec record.Spec) (*record.Trial, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Windows, err = parseWindows(text); err != nil {
+		if t.Windows, err = p.windows(text); err != nil {
 			return nil, err
 		}
 	}
@@ -132,42 +137,47 @@ type storedWindow struct {
 }
 
 // judgments hold one value an entry in each column; a column in which every
-// value is absent is left out.
+// value is absent is left out. Entries are entryColumns, in a text of their own
+// because window after window has the same ones, which need reading only once.
 type judgments struct {
-	MemoryID     []string     `json:"memory_id"`
-	Pos          []record.Pos `json:"pos"`
-	Claim        []string     `json:"claim"`
-	Truth        []bool       `json:"truth"`
-	Verdict      []string     `json:"verdict"`
-	Score        []*float64   `json:"score,omitzero"`
-	Confidence   []*float64   `json:"confidence,omitzero"`
-	Reason       []string     `json:"reason,omitzero"`
-	StaleLogprob []*float64   `json:"stale_logprob,omitzero"`
-	ValidLogprob []*float64   `json:"valid_logprob,omitzero"`
-	Repairs      [][]string   `json:"repairs,omitzero"`
+	Entries      json.RawMessage `json:"entries"`
+	Truth        []bool          `json:"truth"`
+	Verdict      []string        `json:"verdict"`
+	Score        []*float64      `json:"score,omitzero"`
+	Confidence   []*float64      `json:"confidence,omitzero"`
+	Reason       []string        `json:"reason,omitzero"`
+	StaleLogprob []*float64      `json:"stale_logprob,omitzero"`
+	ValidLogprob []*float64      `json:"valid_logprob,omitzero"`
+	Repairs      [][]string      `json:"repairs,omitzero"`
 }
 
-func storedWindows(all []record.Window) []storedWindow {
-	stored := make([]storedWindow, len(all))
+// entryColumns say what was judged.
+type entryColumns struct {
+	MemoryID []string     `json:"memory_id"`
+	Pos      []record.Pos `json:"pos"`
+	Claim    []string     `json:"claim"`
+}
+
+func storedWindows(all []record.Window) (stored []storedWindow, err error) {
+	stored = make([]storedWindow, len(all))
 	for i := range all {
 		w := &all[i]
 		stored[i] = storedWindow{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies}
 		if w.Judgments != nil {
-			stored[i].Judgments = columns(w.Judgments)
+			if stored[i].Judgments, err = columns(w.Judgments); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return stored
+	return stored, nil
 }
 
-func columns(all []record.Judgment) *judgments {
-	j := &judgments{
-		MemoryID: column(all, func(j *record.Judgment) string { return j.MemoryID }),
-		Pos:      column(all, func(j *record.Judgment) record.Pos { return j.Pos }),
-		Claim:    column(all, func(j *record.Judgment) string { return j.Claim }),
-		Truth:    column(all, func(j *record.Judgment) bool { return j.Truth }),
-		Verdict:  column(all, func(j *record.Judgment) string { return j.Verdict }),
-	}
+func columns(all []record.Judgment) (j *judgments, err error) {
+	j = &judgments{Truth: make([]bool, len(all)), Verdict: make([]string, len(all))}
+	e := entryColumns{make([]string, len(all)), make([]record.Pos, len(all)), make([]string, len(all))}
 	for i := range all {
+		e.MemoryID[i], e.Pos[i], e.Claim[i] = all[i].MemoryID, all[i].Pos, all[i].Claim
+		j.Truth[i], j.Verdict[i] = all[i].Truth, all[i].Verdict
 		keep(&j.Score, len(all), i, finite(all[i].Score), all[i].Score != nil)
 		keep(&j.Confidence, len(all), i, finite(all[i].Confidence), all[i].Confidence != nil)
 		keep(&j.Reason, len(all), i, all[i].Reason, all[i].Reason != "")
@@ -175,15 +185,8 @@ func columns(all []record.Judgment) *judgments {
 		keep(&j.ValidLogprob, len(all), i, finite(all[i].ValidLogprob), all[i].ValidLogprob != nil)
 		keep(&j.Repairs, len(all), i, all[i].Repairs, all[i].Repairs != nil)
 	}
-	return j
-}
-
-func column[T any](all []record.Judgment, value func(*record.Judgment) T) []T {
-	values := make([]T, len(all))
-	for i := range all {
-		values[i] = value(&all[i])
-	}
-	return values
+	j.Entries, err = json.Marshal(e)
+	return j, err
 }
 
 // keep puts a value that is present into its column.
@@ -207,7 +210,7 @@ func finite(p *float64) *float64 {
 
 var errMalformed = errors.New("malformed record")
 
-func parseWindows(text []byte) ([]record.Window, error) {
+func (p *parser) windows(text []byte) ([]record.Window, error) {
 	var stored []storedWindow
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, err
@@ -218,7 +221,7 @@ func parseWindows(text []byte) ([]record.Window, error) {
 		windows[i] = record.Window{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies}
 		if w.Judgments != nil {
 			var err error
-			if windows[i].Judgments, err = w.Judgments.entries(); err != nil {
+			if windows[i].Judgments, err = p.judgments(w.Judgments); err != nil {
 				return nil, err
 			}
 		}
@@ -238,10 +241,42 @@ func parseSteps(text []byte) ([]record.Step, error) {
 	return steps, nil
 }
 
-// entries undoes columns.
-func (j *judgments) entries() ([]record.Judgment, error) {
-	n := len(j.MemoryID)
-	for _, length := range []int{len(j.Pos), len(j.Claim), len(j.Truth), len(j.Verdict)} {
+// A parser reads windows; it remembers what it has read of entries. Many
+// goroutines may use it.
+type parser struct {
+	mu    sync.Mutex
+	known *recent[string, *entryColumns]
+}
+
+// rememberedEntries is how much text of entries a parser remembers, a generation.
+const rememberedEntries = 4 << 20
+
+func newParser() *parser {
+	return &parser{known: newRecent[string](rememberedEntries, func(e *entryColumns) int { return 50 * len(e.MemoryID) })}
+}
+
+func (p *parser) entries(text []byte) (*entryColumns, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, ok := p.known.get(string(text)); ok {
+		return e, nil
+	}
+	e := new(entryColumns)
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, err
+	}
+	p.known.put(string(text), e)
+	return e, nil
+}
+
+// judgments undoes columns.
+func (p *parser) judgments(j *judgments) ([]record.Judgment, error) {
+	e, err := p.entries(j.Entries)
+	if err != nil {
+		return nil, err
+	}
+	n := len(e.MemoryID)
+	for _, length := range []int{len(e.Pos), len(e.Claim), len(j.Truth), len(j.Verdict)} {
 		if length != n {
 			return nil, fmt.Errorf("%w: columns of %d and %d entries", errMalformed, n, length)
 		}
@@ -254,7 +289,7 @@ func (j *judgments) entries() ([]record.Judgment, error) {
 	all := make([]record.Judgment, n)
 	for i := range all {
 		all[i] = record.Judgment{
-			MemoryID: j.MemoryID[i], Pos: j.Pos[i], Claim: j.Claim[i], Truth: j.Truth[i], Verdict: j.Verdict[i],
+			MemoryID: e.MemoryID[i], Pos: e.Pos[i], Claim: e.Claim[i], Truth: j.Truth[i], Verdict: j.Verdict[i],
 			Score: at(j.Score, i), Confidence: at(j.Confidence, i), Reason: at(j.Reason, i),
 			StaleLogprob: at(j.StaleLogprob, i), ValidLogprob: at(j.ValidLogprob, i), Repairs: at(j.Repairs, i),
 		}
@@ -264,7 +299,7 @@ func (j *judgments) entries() ([]record.Judgment, error) {
 
 // at is a value of a column that may have been left out.
 func at[T any](column []T, i int) (value T) {
-	if column == nil {
+	if len(column) == 0 {
 		return value
 	}
 	return column[i]

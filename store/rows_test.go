@@ -78,7 +78,7 @@ func TestTrialsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := row.trial(want.Spec)
+		got, err := row.trial(want.Spec, newParser())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,9 +187,9 @@ func FuzzParseWindows(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	f.Add([]byte(`[{"judgments":{"memory_id":["a"],"pos":[[1,2]],"claim":["SAFE"],"truth":[true],"verdict":["stale"],"score":[0.5,1]}}]`))
+	f.Add([]byte(`[{"judgments":{"entries":{"memory_id":["a"],"pos":[[1,2]],"claim":["SAFE"]},"truth":[true],"verdict":["stale"],"score":[0.5,1]}}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		windows, err := parseWindows(text)
+		windows, err := newParser().windows(text)
 		if err != nil {
 			return
 		}
@@ -197,7 +197,7 @@ func FuzzParseWindows(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := row.trial(record.Spec{})
+		again, err := row.trial(record.Spec{}, newParser())
 		if err != nil || !record.Same(again.Windows, windows) {
 			t.Errorf("%s came back as %+v, %v", text, again, err)
 		}

@@ -28,6 +28,7 @@ type Run struct {
 	db       *database
 	manifest record.Manifest
 	format   int
+	parser   *parser
 	blobs    *recent[int64, record.Part]
 	getBlob  *sql.Stmt
 }
@@ -84,7 +85,7 @@ func openRun(path string) (r *Run, err error) {
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	r = &Run{db: db}
+	r = &Run{db: db, parser: newParser()}
 	defer func() {
 		if err != nil {
 			db.close()
@@ -259,7 +260,7 @@ func (r *Run) trials(query string, args ...any) iter.Seq2[*record.Trial, error] 
 		var chunk []trialRow
 		going := true
 		emit := func() bool {
-			for _, t := range parsed(chunk) {
+			for _, t := range r.parser.trials(chunk) {
 				if t.err != nil {
 					t.trial, t.err = nil, r.broken("the trials", t.err)
 				}
@@ -314,14 +315,14 @@ func (t *trialRow) scan(rows *sql.Rows) error {
 	return errors.Join(verify(planned, fields, t.spec.Key), verify(ended, results, t.spec.Key))
 }
 
-func parsed(chunk []trialRow) []trialRow {
+func (p *parser) trials(chunk []trialRow) []trialRow {
 	workers := min(runtime.GOMAXPROCS(0), len(chunk))
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
 			for i := w; i < len(chunk); i += workers {
 				t := &chunk[i]
-				if t.trial, t.err = t.result.trial(t.spec); t.err != nil {
+				if t.trial, t.err = t.result.trial(t.spec, p); t.err != nil {
 					t.err = fmt.Errorf("trial %s: %w", t.spec.Key, t.err)
 				}
 			}

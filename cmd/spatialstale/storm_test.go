@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -62,10 +63,13 @@ func TestKilledInAStorm(t *testing.T) {
 	seen, hits := 0, 0
 	for code := -1; code != exitDone; {
 		args, kill := append([]string{"resume", dead}, limits...), 1200*time.Millisecond
-		switch {
-		case seen == 0:
+		if _, err := os.Stat(filepath.Join(dead, "run.db")); err != nil { // not begun, or killed at its very start
+			if err := os.RemoveAll(dead); err != nil {
+				t.Fatal(err)
+			}
 			args = append(append(study, limits...), "--out", dead)
-		case hits == kills:
+		}
+		if hits == kills {
 			kill = 0
 		}
 		var stderr string
