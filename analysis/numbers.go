@@ -621,13 +621,16 @@ func (s *said) answered() int { return int(s.sure[0].verdicts + s.sure[1].verdic
 // reasonCounts count the answered judgments of cells of one type.
 type reasonCounts struct {
 	answered, reasoned, unsure int32
-	named, both                int32 // reasons that claim one type of cell, or both
-	wrong                      int32 // named the other type
-	memory                     int32 // of these, what the (stale) entry claims
-	kept                       int32 // of these, with the entry judged valid
-	neighbour                  pair  // of the wrong ones whose lake is known, those with a neighbour of the claimed type
-	chance                     pair  // of all that name a type, those with a neighbour of the other type
+	agree                      [2][2]int32 // reasons that are understood, by whether they agree with the memory, and with the cell
+	unclear, quoted            int32       // not understood: what says both, and what only tells what the memory says
+	against                    int32       // that affirm the entry and call it stale, or deny it and call it valid
+	kept                       int32       // that agree with a stale entry, judged valid
+	neighbour                  pair        // of the wrong ones whose lake is known, those with a neighbour of the claimed type
+	chance                     pair        // of all that are understood, those with a neighbour of the other type
 }
+
+func (r *reasonCounts) wrong() int32      { return r.agree[0][0] + r.agree[1][0] }
+func (r *reasonCounts) understood() int32 { return r.wrong() + r.agree[0][1] + r.agree[1][1] }
 
 // add counts a window's answered judgments, and its responses: judgments do not
 // name theirs, but an audit asks for them in their order, so many a call; what was
@@ -666,14 +669,14 @@ func (s *said) add(w *record.Window, batch int, lakes *replay, reader *reasonRea
 			hole := (claim == saysDanger) != j.Truth // what the cell is
 			c := &s.cells[index(hole)]
 			reasoned, unsure := c.reasoned, c.unsure
-			c.add(j, hole, g, reader)
+			c.add(j, claim, g, reader)
 			gives, hedges = gives || c.reasoned > reasoned, hedges || c.unsure > unsure
 		}
 	}
 	end()
 }
 
-func (r *reasonCounts) add(j *record.Judgment, hole bool, g *lake.Grid, reader *reasonReader) {
+func (r *reasonCounts) add(j *record.Judgment, claim int, g *lake.Grid, reader *reasonReader) {
 	r.answered++
 	if strings.TrimSpace(j.Reason) == "" {
 		return
@@ -681,30 +684,25 @@ func (r *reasonCounts) add(j *record.Judgment, hole bool, g *lake.Grid, reader *
 	r.reasoned++
 	says := reader.read(j.Reason, j.Pos)
 	r.unsure += int32(index(says.unsure))
-	if says.safe && says.hole {
-		r.both++
+	affirms, denies := says.of(claim)
+	if affirms == denies {
+		r.unclear += int32(index(affirms || says.safe && says.hole))
+		r.quoted += int32(index(!affirms && !says.safe && says.quotes))
 		return
 	}
-	if !says.safe && !says.hole {
+	right := affirms != j.Truth
+	r.agree[index(affirms)][index(right)]++
+	r.against += int32(index(affirms == (j.Verdict == record.Stale)))
+	r.kept += int32(index(affirms && j.Truth && j.Verdict == record.Valid))
+	if g == nil || !g.Contains(position(j.Pos)) {
 		return
 	}
-	r.named++
-	known, other := g != nil && g.Contains(position(j.Pos)), false
-	if known {
-		for _, q := range neighbours(j.Pos) {
-			other = other || g.Contains(position(q)) && g.IsHole(position(q)) != hole
-		}
-		r.chance.add(other)
+	other, hole := false, (claim == saysDanger) != j.Truth
+	for _, q := range neighbours(j.Pos) {
+		other = other || g.Contains(position(q)) && g.IsHole(position(q)) != hole
 	}
-	if says.hole == hole {
-		return
-	}
-	r.wrong++
-	if j.Truth { // the entry claims the other type, as the reason does
-		r.memory++
-		r.kept += int32(index(j.Verdict == record.Valid))
-	}
-	if known {
+	r.chance.add(other)
+	if !right {
 		r.neighbour.add(other)
 	}
 }

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,47 +19,43 @@ var (
 	reasonList string
 )
 
-// A wordClass is what a phrase does to the reading of a reason.
-type wordClass uint8
+// A wordClass is what a phrase does to the reading of a reason: its heading in
+// reasons.txt.
+type wordClass string
 
 const (
-	wordUnsure wordClass = iota + 1
-	wordSafe
-	wordHole
-	wordMemory
-	wordNegation
-	wordElsewhere
-	wordNow
-	wordBreak
-	wordSoftBreak
+	wordSafe      wordClass = "safe"
+	wordHole      wordClass = "hole"
+	wordAgrees    wordClass = "agrees"
+	wordDiffers   wordClass = "differs"
+	wordMemory    wordClass = "memory"
+	wordNegation  wordClass = "negation"
+	wordElsewhere wordClass = "elsewhere"
+	wordNow       wordClass = "now"
+	wordBreak     wordClass = "break"
+	wordSoftBreak wordClass = "soft break"
+	wordUnsure    wordClass = "unsure" // the whole of uncertainty.txt
 )
-
-// wordHeadings name the classes in reasons.txt.
-var wordHeadings = map[string]wordClass{
-	"[safe]": wordSafe, "[hole]": wordHole, "[memory]": wordMemory, "[negation]": wordNegation,
-	"[elsewhere]": wordElsewhere, "[now]": wordNow, "[break]": wordBreak, "[soft break]": wordSoftBreak,
-}
 
 // A lexicon is a list of phrases: in small letters, or as one must be written.
 type lexicon map[string]wordClass
 
-// mostWords is the greatest number of words in a phrase.
+// mostWords is the greatest number of words in a phrase; a test holds the lists to
+// it, to one class a phrase, and to the headings above.
 const mostWords = 5
 
 var (
-	hedges  = sync.OnceValue(func() lexicon { return newLexicon(uncertaintyList, wordUnsure) })
-	phrases = sync.OnceValue(func() lexicon { return newLexicon(reasonList, 0) })
+	hedges  = sync.OnceValue(func() lexicon { return newLexicon("[unsure]\n" + uncertaintyList) })
+	phrases = sync.OnceValue(func() lexicon { return newLexicon(reasonList) })
 )
 
-func newLexicon(list string, class wordClass) lexicon {
-	l := lexicon{}
+func newLexicon(list string) lexicon {
+	l, class := lexicon{}, wordClass("")
 	for line := range strings.Lines(list) {
 		switch line = strings.TrimSpace(line); {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
-			class = wordHeadings[line]
-		case class == 0 || l[line] != 0 || len(strings.Fields(line)) > mostWords: // embedded: a test sees to it
-			panic(fmt.Sprintf("analysis: the phrase %q of a list has no class, or two, or more than %d words", line, mostWords))
+			class = wordClass(strings.Trim(line, "[]"))
 		default:
 			l[line] = class
 		}
@@ -74,7 +69,7 @@ func (l lexicon) match(tokens []token) (class wordClass, length int) {
 	phrase := ""
 	for i := range min(mostWords, len(tokens)) {
 		phrase = strings.TrimPrefix(phrase+" "+tokens[i].text, " ")
-		if found := cmp.Or(l[phrase], l[strings.ToLower(phrase)]); found != 0 {
+		if found := cmp.Or(l[phrase], l[strings.ToLower(phrase)]); found != "" {
 			class, length = found, i+1
 		}
 	}
@@ -118,8 +113,21 @@ func tokensOf(reason string) []token {
 
 // A reading is what the words of a reason say.
 type reading struct {
-	unsure     bool
-	safe, hole bool // the types that it claims of its cell; both: it is not clear which
+	unsure          bool
+	safe, hole      bool // the types that it gives its cell
+	agrees, differs bool // that memory and cell agree, or that they do not
+	quotes          bool // it tells what type the memory gives the cell
+}
+
+// of tells whether a reason affirms or denies what the entry claims; both or
+// neither where nobody can tell.
+func (r *reading) of(claim int) (affirms, denies bool) {
+	affirms, denies = r.agrees, r.differs
+	if r.safe != r.hole {
+		same := r.hole == (claim == saysDanger)
+		affirms, denies = affirms || same, denies || !same
+	}
+	return affirms, denies
 }
 
 // A reasonReader reads reasons. It keeps what it has read: a run repeats few
@@ -131,11 +139,7 @@ type reasonAt struct {
 	pos    record.Pos
 }
 
-// What a reader keeps at most: so many reasons, of so many bytes each.
-const (
-	maxKept       = 1 << 15
-	maxKeptReason = 200
-)
+const maxKept, maxKeptReason = 1 << 15, 200 // reasons, and bytes of one
 
 // read reads a reason given for the cell at p.
 func (r *reasonReader) read(reason string, p record.Pos) reading {
@@ -155,26 +159,27 @@ func (r *reasonReader) read(reason string, p record.Pos) reading {
 
 func readReason(reason string, p record.Pos) (out reading) {
 	tokens := tokensOf(reason)
-	var now clause
+	now := clause{says: map[wordClass]bool{}}
 	depth := 0
 	for i, n := 0, 0; i < len(tokens); i += n {
-		var class wordClass
-		if class, n = phrases().match(tokens[i:]); class == 0 {
-			n = 1
-		}
+		class, length := phrases().match(tokens[i:])
+		n = max(1, length)
 		for k := range n { // a phrase may hold words that hedge
-			hedge, _ := hedges().match(tokens[i+k:])
-			out.unsure = out.unsure || hedge != 0
+			if hedge, _ := hedges().match(tokens[i+k:]); hedge != "" {
+				out.unsure, now.says[hedge] = true, true
+			}
 		}
 		switch t := tokens[i]; {
 		case class == wordBreak, class == wordSoftBreak:
 			now.end(&out, class == wordSoftBreak)
-		case class != 0:
-			now.note(class)
+		case class != "":
+			now.says[class] = true
+		case t.pos != nil && *t.pos == p:
+			now.says[wordNow] = true
 		case t.pos != nil:
-			now.names(*t.pos == p)
-		case strings.ContainsRune(t.text, '_'): // an id such as mem_021 speaks of an entry
-			now.about = true
+			now.says[wordElsewhere] = true
+		case strings.Contains(t.text, "_"): // an id such as mem_021 speaks of an entry
+			now.says[wordMemory] = true
 		case t.text == "(" || t.text == "[":
 			depth++
 		case t.text == ")" || t.text == "]":
@@ -192,40 +197,28 @@ func readReason(reason string, p record.Pos) (out reading) {
 
 // A clause is what has been read of one.
 type clause struct {
-	safe, hole bool
-	about      bool // it is about the memory or another cell
-	negated    bool
-	goesOn     bool // the clause before was about something else, and this one may be
-	own, seen  bool // it names the entry's position; it speaks of the observation
-}
-
-func (c *clause) names(own bool) {
-	c.own = c.own || own
-	c.about = c.about || !own
-}
-
-func (c *clause) note(class wordClass) {
-	switch class {
-	case wordSafe:
-		c.safe = true
-	case wordHole:
-		c.hole = true
-	case wordNegation:
-		c.negated = true
-	case wordNow:
-		c.seen = true
-	default:
-		c.about = true
-	}
+	says   map[wordClass]bool
+	goesOn bool // the clause before was not about the cell, and this one may go on so
 }
 
 // end ends the clause and begins the next; soft says that the next may go on
-// about the same thing.
+// about the same thing. A negation turns what the clause says into its opposite,
+// unless the clause hedges: "cannot tell whether it is safe" denies nothing.
 func (c *clause) end(out *reading, soft bool) {
-	off := c.about || c.goesOn && !c.own && !c.seen
-	if !off && !c.negated {
-		out.safe = out.safe || c.safe
-		out.hole = out.hole || c.hole
+	says := c.says
+	if says[wordNegation] {
+		says[wordSafe], says[wordHole] = says[wordHole], says[wordSafe]
+		says[wordAgrees], says[wordDiffers] = says[wordDiffers], says[wordAgrees]
 	}
-	*c = clause{goesOn: soft && off}
+	off := says[wordMemory] || says[wordElsewhere] || c.goesOn && !says[wordNow]
+	vague := says[wordNegation] && says[wordUnsure]
+	if !vague && !off {
+		out.safe, out.hole = out.safe || says[wordSafe], out.hole || says[wordHole]
+	}
+	if !vague && !says[wordElsewhere] {
+		out.agrees, out.differs = out.agrees || says[wordAgrees], out.differs || says[wordDiffers]
+	}
+	out.quotes = out.quotes || says[wordMemory] && (says[wordSafe] || says[wordHole])
+	clear(says)
+	c.goesOn = soft && off
 }

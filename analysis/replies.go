@@ -296,7 +296,7 @@ func (f *Frame) reasons() Table {
 		return int(cell(r, label).reasoned), int(cell(r, label).answered)
 	}}
 	s := replySpec(Table{ID: "reasons", Title: "Reasons: what they say of the cell, and what it is", Paper: "appendices I and J", Need: "finished audits with verdicts: spatialstale run --task detect",
-		About: "Reasons given with verdicts, by what the cell is now. hedging: with a word such as “unclear”; naming a type: saying that the cell is safe to enter, or a hole. Of these: wrong; of the wrong ones: what the memory says of the cell, and what a neighbouring cell is."}, true, false)
+		About: "Reasons given with verdicts, by what the cell is now. hedging: with a word such as “unclear”; understood: it follows that the entry is true, or that it is false; only quoting: no more than what the memory says. Of those understood: agreeing with the memory and with the cell, with one alone, or with neither; and against the verdict: an entry called stale that the reason affirms, or valid that it denies."}, true, false)
 	s.dash = "there was no such reason"
 	s.parts = func(f *Frame, g *Group) (out []string) {
 		for _, asked := range askedOf(true, false)(f, g) {
@@ -308,22 +308,28 @@ func (f *Frame) reasons() Table {
 		}
 		return out
 	}
-	const ofReasons, ofNamed, ofWrong = "share of reasons", "share of reasons that name a type", "share of wrong types named"
+	const ofReasons, ofUnderstood, ofWrong = "share of reasons", "share of reasons understood", "share of wrong reasons"
+	agree := func(key, words string, memory, cell int) column {
+		return share(key, words, "agrees with", ofUnderstood, func(r *reasonCounts) (int32, int32) { return r.agree[memory][cell], r.understood() }).brief()
+	}
 	s.columns = func(*Frame, []*Group) []column {
 		return []column{detailColumn("cell", "the cell is"),
 			{Column{Key: "reasons", Heading: "reasons", Unit: "reasons", Kind: Count, Priority: 2}, func(g *Group) Cell { n, d := g.pooled(total); return Cell{Count: n, Of: d} }},
 			share("unsure", "hedging", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.unsure, r.reasoned }),
-			share("named", "naming a type", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.named, r.reasoned }),
-			share("wrong", "wrong", "", ofNamed, func(r *reasonCounts) (int32, int32) { return r.wrong, r.named }),
-			share("memory", "memory", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.memory, r.wrong }),
-			share("neighbour", "neighbour", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.neighbour.count, r.neighbour.of }),
-			share("chance", "by chance", "", "share of cells whose reason names a type", func(r *reasonCounts) (int32, int32) { return r.chance.count, r.chance.of }).brief().last(1),
-			count("both", "reasons that name both types", func(r *reasonCounts) int32 { return r.both }),
+			share("understood", "understood", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.understood(), r.reasoned }),
+			share("quoted", "only quoting", "", ofReasons, func(r *reasonCounts) (int32, int32) { return r.quoted, r.reasoned }).brief().last(1),
+			agree("agrees_both", "both", 1, 1), agree("agrees_cell", "cell alone", 0, 1), agree("agrees_memory", "memory alone", 1, 0), agree("agrees_neither", "neither", 0, 0),
+			share("against", "against the verdict", "", ofUnderstood, func(r *reasonCounts) (int32, int32) { return r.against, r.understood() }),
+			share("neighbour", "neighbour", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.neighbour.count, r.neighbour.of }).last(1),
+			share("chance", "by chance", "", "share of cells whose reason is understood", func(r *reasonCounts) (int32, int32) { return r.chance.count, r.chance.of }).brief().last(1),
+			share("wrong", "wrong", "", ofUnderstood, func(r *reasonCounts) (int32, int32) { return r.wrong(), r.understood() }).hidden(),
+			share("memory", "memory", "of wrong", ofWrong, func(r *reasonCounts) (int32, int32) { return r.agree[1][0], r.wrong() }).hidden(),
+			count("unclear", "reasons that say one thing and its opposite", func(r *reasonCounts) int32 { return r.unclear }),
 			count("memory_kept", "memory’s content repeated and the entry kept", func(r *reasonCounts) int32 { return r.kept })}
 	}
 	s.notes = func(*Frame, []*Group, *Table) []string {
-		return []string{"memory: the entry is stale, and the reason gives the cell the type that the entry claims. neighbour: a cell to its left or right, above or below it has that type; by chance: that is so of this share of the cells whose reason names a type. On the same reason both may hold.",
-			"Words are all that is looked at, and only those that leave no doubt: docs/results.md has the rules, analysis/data the lists. A reason that names no type, or both, claims nothing.", noteFinishedOnly}
+		return []string{"A valid entry is true of its cell: a reason agrees with both or with neither. A stale one is not: a reason agrees with the memory or with the cell alone. Those that do not agree with the cell are wrong. neighbour: of these, with a cell to the left or right, above or below that has the claimed type; by chance: that is so of this share of the cells whose reason is understood.",
+			"Words are all that is looked at, and only those that leave no doubt: docs/results.md has the rules, analysis/data the lists. A reason that says nothing of the cell or the entry, or one thing and its opposite, is not understood.", noteFinishedOnly}
 	}
 	return f.table(s)
 }
