@@ -18,7 +18,7 @@ const (
 	KindRateLimit    Kind = "rate-limit"    // too many requests for now
 	KindServer       Kind = "server"        // the provider failed
 	KindNetwork      Kind = "network"       // no connection, or it broke
-	KindNoServer     Kind = "no-server"     // no connection, and there never was one (Retry)
+	KindNoServer     Kind = "no-server"     // no connection, and there never was one (Retry); or none that can be trusted
 	KindTimeout      Kind = "timeout"       // no answer in time
 	KindMalformed    Kind = "malformed"     // an answer that cannot be read
 	KindCanceled     Kind = "canceled"      // the caller gave up
