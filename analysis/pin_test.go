@@ -37,6 +37,7 @@ type keptRun struct {
 // that stands in for a model shows what tables would say of that model.
 func runOf(t testing.TB, name string, s *study.Study, as map[string]string) *keptRun {
 	t.Helper()
+	s.Prompts = study.PromptsOf("0.1") // what is pinned was asked in its words
 	session, err := run.Start(context.Background(), s, run.Options{Dir: filepath.Join(t.TempDir(), name)})
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,16 @@ func shippedPrompt(name string) string {
 	return string(text)
 }
 
+// PromptsOf returns the prompts that an earlier version shipped: 0.1.
+func PromptsOf(version string) Prompts {
+	p := Prompts{}
+	files, _ := fs.Glob(promptFiles, path.Join("prompts", version, "*.txt")) // the pattern is right
+	for _, file := range files {
+		p[path.Base(file)] = shippedPrompt(strings.TrimPrefix(file, "prompts/"))
+	}
+	return p
+}
+
 // EarlierPrompts returns the prompt files with these SHA-256, as far as this
 // version or an earlier one shipped them.
 func EarlierPrompts(sums map[string]string) Prompts {
@@ -60,9 +70,8 @@ func EarlierPrompts(sums map[string]string) Prompts {
 	for name, text := range DefaultPrompts() {
 		take(name, text)
 	}
-	versions, _ := fs.Glob(promptFiles, "prompts/*/*.txt") // the pattern is right
-	for _, file := range versions {
-		take(path.Base(file), shippedPrompt(strings.TrimPrefix(file, "prompts/")))
+	for name, text := range PromptsOf("0.1") {
+		take(name, text)
 	}
 	return out
 }
