@@ -23,12 +23,11 @@ import (
 
 // A Page is what an HTML report shows: a run, several, or a comparison of two.
 type Page struct {
-	Summary  analysis.Summary
-	Warnings []string // what a reader must know before any number, such as a rehearsal
-	Runs     []PageRun
-	Tables   []analysis.Table
-	Figures  []analysis.Figure
-	Trials   *Trials // nil for a page without replays
+	Summary analysis.Summary
+	Runs    []PageRun
+	Tables  []analysis.Table
+	Figures []analysis.Figure
+	Trials  *Trials // nil for a page without replays
 }
 
 // A PageRun is one of the runs behind a page.
@@ -88,7 +87,7 @@ type pageView struct {
 	Policy             string
 	Title, Facts       string
 	Ribbon             string // is on top of everything when models are built-in agents
-	Warnings, Lost     []string
+	Lost               []string
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic
 	Few                bool     // results: they need no folding
@@ -143,7 +142,7 @@ type pageFigure struct {
 func pageViewOf(p *Page) (*pageView, error) {
 	v := &pageView{
 		CSS: template.CSS(pageCSS), PlayerJS: template.JS(playerJS), PageJS: template.JS(pageJS), Policy: policy(),
-		Title: clean(p.Summary.Title), Warnings: cleaned(p.Warnings), Lost: cleaned(p.Summary.Lost),
+		Title: clean(p.Summary.Title), Lost: cleaned(p.Summary.Lost),
 	}
 	for _, f := range p.Summary.Findings {
 		f.Text = clean(f.Text)

@@ -230,7 +230,6 @@ func TestPageSaysWhatControlsAre(t *testing.T) {
 func TestPageKeepsHostileWordsAsText(t *testing.T) {
 	p := page(t)
 	p.Summary = analysis.Summary{Title: hostile, Findings: []analysis.Finding{{Text: hostile}}, Lost: []string{hostile}}
-	p.Warnings = []string{hostile}
 	p.Runs[0].Name, p.Runs[0].Manifest.Models[0].Name = hostile, hostile
 	p.Runs[0].Manifest.Study, _ = json.Marshal(map[string]string{"name": hostile})
 	p.Runs[0].Prompts["audit.txt"] = hostile

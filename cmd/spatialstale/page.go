@@ -6,13 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
-	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -53,7 +50,7 @@ func runPage(dir string, f *analysis.Frame) (path string, err error) {
 	if err := m.gather(stored, dir, f); err != nil {
 		return "", err
 	}
-	page, err := m.page(f.Tables(), f.Figures())
+	page, err := m.page(f.Summary(), f.Tables(), f.Figures())
 	if err != nil {
 		return "", err
 	}
@@ -118,9 +115,9 @@ func (m *pageMaker) lake(t *record.Trial) (*record.Instance, error) {
 }
 
 // page returns the page of everything gathered.
-func (m *pageMaker) page(tables []analysis.Table, figures []analysis.Figure) (*report.Page, error) {
-	p := &report.Page{Tables: tables, Figures: figures, Trials: &m.trials}
-	var studies []string
+func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figures []analysis.Figure) (*report.Page, error) {
+	summary.Title = "Study " + summary.Title
+	p := &report.Page{Summary: summary, Tables: tables, Figures: figures, Trials: &m.trials}
 	for i, stored := range m.runs {
 		one := report.PageRun{Name: m.name(i), Manifest: stored.Manifest(), Prompts: map[string]string{}}
 		sums := study.DefaultPrompts().Sums()
@@ -130,20 +127,7 @@ func (m *pageMaker) page(tables []analysis.Table, figures []analysis.Figure) (*r
 			}
 		}
 		p.Runs = append(p.Runs, one)
-		s, err := run.StudyOf(&one.Manifest, m.dirs[i])
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(studies, s.Name) {
-			studies = append(studies, s.Name)
-		}
-		for _, model := range one.Manifest.Models {
-			if answered := analysis.Rehearsed(&model); len(answered) > 0 {
-				p.Warnings = append(p.Warnings, fmt.Sprintf("A rehearsal: the built-in control %s answered in the name of %s.", strings.Join(answered, ", "), model.Name))
-			}
-		}
 	}
-	p.Summary.Title = "Study " + strings.Join(studies, " and ")
 	for _, key := range m.trials.Chosen() {
 		stored := m.runs[m.runOf[key]]
 		t, err := stored.Trial(key)

@@ -117,7 +117,7 @@ func (c *reportCmd) html(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	page, err := maker.page(tables, figures)
+	page, err := maker.page(frame.Summary(), tables, figures)
 	if err != nil {
 		return err
 	}
