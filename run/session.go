@@ -243,6 +243,9 @@ func start(ctx context.Context, st *study.Study, r *replies, o Options) (*Sessio
 			return nil, err
 		}
 	}
+	if reach, compares := st.Reach(); compares && reach.Warning() != "" {
+		s.notice(reach.Warning())
+	}
 	if err := s.checkSight(ctx); err != nil {
 		return nil, err
 	}

@@ -75,3 +75,37 @@ func TestDeclaredTestsMistakes(t *testing.T) {
 		}
 	}
 }
+
+// A study whose tests cannot reach their level must say so before anybody pays
+// for it, and say how many seeds could.
+func TestReach(t *testing.T) {
+	for text, want := range map[string]struct {
+		tests, needed int
+		warns         bool
+	}{
+		"base: paper": {24, 10, false}, // eight contrasts in three regimes; 24/2^9 = 0.047
+		"base: quick": {24, 10, true},
+		"{base: quick, seeds: 9, contrasts: omcd minus no-filter, regimes: L1}":         {1, 6, false},
+		"{base: quick, seeds: 5, contrasts: omcd minus no-filter, regimes: L1}":         {1, 6, true},
+		"{base: paper, seeds: 9, navigation: {strategies: [no-filter, omcd]}}":          {3, 7, false},
+		"{base: paper-models, seeds: 9, contrasts: [oracle minus omcd], sizes: [4, 8]}": {6, 8, false},
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, compares := s.Reach()
+		if !compares || r.Tests != want.tests || r.Needed != want.needed || (r.Warning() != "") != want.warns {
+			t.Errorf("%s: %+v %q", text, r, r.Warning())
+		}
+	}
+	for _, text := range []string{"base: batch", "{base: quick, contrasts: []}"} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, compares := s.Reach(); compares {
+			t.Errorf("%s compares nothing: %+v", text, r)
+		}
+	}
+}

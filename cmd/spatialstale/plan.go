@@ -104,6 +104,9 @@ func (c *planCmd) Run(e *env) error {
 	if err := c.bill(e, prices, models); err != nil {
 		return err
 	}
+	if reach, compares := s.Reach(); compares && reach.Warning() != "" {
+		fmt.Fprintf(e.stdout, "\n%s\n", reach.Warning())
+	}
 	_, err = fmt.Fprintf(e.stdout, "\nCalls of a detection are exact; an episode's depend on how long the model walks.\nNothing was spent. To do it, say run in place of plan.\n")
 	return err
 }
