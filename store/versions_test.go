@@ -1,11 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,4 +73,39 @@ func decoded(t *testing.T, text []byte) (v any) {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// TestUpgrade would fail if a run of version 0.1 that goes on lost anything, or
+// its old database.
+func TestUpgrade(t *testing.T) {
+	old := filepath.Join("testdata", "v1.2")
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(old)); err != nil {
+		t.Fatal(err)
+	}
+	// An earlier try was killed.
+	if err := os.WriteFile(filepath.Join(dir, partialName), []byte("half a database"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to bring over
+		if err := resume(t, dir, Resumption{}).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(decoded(t, dump(t, old)), decoded(t, dump(t, dir))); d != "" {
+		t.Errorf("brought over, it reads otherwise (-before +after):\n%s", d)
+	}
+	if v := open(t, dir).FirstFormat(); v != 1 {
+		t.Errorf("it is said to have been made with format %d", v)
+	}
+	before, err := os.ReadFile(filepath.Join(old, DatabaseName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(dir, keptName)); err != nil || !bytes.Equal(kept, before) {
+		t.Errorf("the old database was not kept as it was: %v", err)
+	}
+	if got, want := names(t, dir), []string{ManifestName, keptName, DatabaseName, lockName, "want.json"}; !slices.Equal(got, want) {
+		t.Errorf("the folder holds %v, want %v", got, want)
+	}
 }
