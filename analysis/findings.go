@@ -27,20 +27,25 @@ func (f *Frame) Summary() Summary {
 	slices.SortStableFunc(models, func(a, b string) int { return index(isControl(a)) - index(isControl(b)) })
 	tests := f.tests()
 	rows := f.contrasted(&tests, func(v *versus) bool { return asks(v.contrast) != "" && v.measure.key == record.Death && !v.missing })
+	var contrasts []contrastFinding
 	for _, m := range models {
-		control := isControl(m) || f.rehearsed(m)
-		var strongest []contrastFinding
 		for _, h := range headlines {
 			if c, ok := f.contrastFinding(m, h.Contrast, rows); ok {
-				strongest = append(strongest, c)
+				contrasts = append(contrasts, c)
 			}
 		}
-		slices.SortStableFunc(strongest, func(a, b contrastFinding) int { return cmp.Compare(b.size, a.size) })
-		for _, c := range strongest {
-			s.Findings = append(s.Findings, Finding{Text: c.text, Control: control, Table: "contrasts"})
+	}
+	slices.SortStableFunc(contrasts, func(a, b contrastFinding) int { return cmp.Compare(b.size, a.size) })
+	for _, control := range []bool{false, true} {
+		for _, c := range contrasts {
+			if c.control == control {
+				s.Findings = append(s.Findings, Finding{Text: c.text, Control: control, Table: "contrasts"})
+			}
 		}
-		if text := f.detectionFinding(m, &tests); text != "" {
-			s.Findings = append(s.Findings, Finding{Text: text, Control: control, Table: "detection"})
+		for _, m := range models {
+			if text := f.detectionFinding(m, &tests); text != "" && f.standsIn(m) == control {
+				s.Findings = append(s.Findings, Finding{Text: text, Control: control, Table: "detection"})
+			}
 		}
 	}
 	for _, task := range []string{record.Detect, record.Navigate} {
@@ -76,10 +81,14 @@ func (f *Frame) silent() []string {
 	return out
 }
 
+// standsIn reports whether what answers as a model is a built-in control.
+func (f *Frame) standsIn(model string) bool { return isControl(model) || f.rehearsed(model) }
+
 // A contrastFinding is a sentence, and how large the difference in it is.
 type contrastFinding struct {
-	text string
-	size float64
+	text    string
+	size    float64
+	control bool
 }
 
 // points writes a difference of shares in percentage points.
@@ -112,21 +121,24 @@ func (f *Frame) contrastFinding(model string, c record.Contrast, rows []*versus)
 		interval = fmt.Sprintf(" [%g%% interval %s to %s]", 100*in.Level, points(in.Low), points(in.High))
 		clear = in.Low > 0 || in.High < 0
 	}
-	rates := fmt.Sprintf("%.0f%% of episodes under %s, %.0f%% under %s", 100**top.mean(sideB).Value, record.Strategies.Label(c.A), 100**top.mean(sideA).Value, record.Strategies.Label(c.B))
-	var verb string
+	first, second := record.Strategies.Label(c.A), record.Strategies.Label(c.B)
+	var text string
 	switch {
 	case !clear:
-		verb = fmt.Sprintf("no clear difference in deaths between %s and %s", record.Strategies.Label(c.A), record.Strategies.Label(c.B))
-	case c == headlines[0].Contrast && d > 0:
-		verb = "stale memory kills"
-	case c == headlines[1].Contrast && d < 0:
-		verb = "the audit saves lives"
-	case d > 0:
-		verb = fmt.Sprintf("%s dies more than %s", record.Strategies.Label(c.A), record.Strategies.Label(c.B))
+		text = fmt.Sprintf("%s: no clear difference in deaths between %s and %s: %s points in %s%s", f.shown(model), first, second, points(d), f.whereOf(top), interval)
 	default:
-		verb = fmt.Sprintf("%s dies less than %s", record.Strategies.Label(c.A), record.Strategies.Label(c.B))
+		what := first + " dies more than " + second
+		switch {
+		case c == headlines[0].Contrast && d > 0:
+			what = "stale memory kills"
+		case c == headlines[1].Contrast && d < 0:
+			what = "the audit saves it"
+		case d < 0:
+			what = first + " dies less than " + second
+		}
+		text = fmt.Sprintf("%s: %s. In %s it dies in %.0f%% of episodes under %s, %.0f%% under %s: %s points%s%s",
+			f.shown(model), what, f.whereOf(top), 100**top.mean(sideB).Value, first, 100**top.mean(sideA).Value, second, points(d), interval, starWords(top))
 	}
-	text := fmt.Sprintf("%s: %s. In %s it dies in %s: a difference of %s points%s%s", f.shown(model), verb, f.whereOf(top), rates, points(d), interval, starWords(top))
 	var elsewhere []string
 	for _, v := range own[1:] {
 		elsewhere = append(elsewhere, points(stats.Mean(v.differences))+" in "+f.whereOf(v))
@@ -134,7 +146,7 @@ func (f *Frame) contrastFinding(model string, c record.Contrast, rows []*versus)
 	if len(elsewhere) > 0 && len(elsewhere) <= 4 {
 		text += "; " + strings.Join(elsewhere, ", ")
 	}
-	return contrastFinding{text + ".", size(top)}, true
+	return contrastFinding{text + ".", size(top), f.standsIn(model)}, true
 }
 
 // starWords say whether a difference holds in its family of tests.

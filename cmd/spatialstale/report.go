@@ -67,7 +67,11 @@ func (c *reportCmd) Run(e *env) error {
 		return usageError{err}
 	}
 	if c.Out == "" {
-		return printTables(e.stdout, tables, c.Format)
+		if err := printTables(e.stdout, tables, c.Format); err != nil || c.Format != "text" || c.Rescore || len(c.Table) > 0 {
+			return err
+		}
+		fmt.Fprintln(e.stdout)
+		return printSummary(e.stdout, frame.Summary(), []string{"One table:   " + commandLine(append(append([]string{"report"}, c.Runs...), "--table", "detection")...)})
 	}
 	out := report.Output{Tables: tables, Format: c.Format, Figures: figures, Drawings: c.drawings()}
 	names, err := out.Write(c.Out)

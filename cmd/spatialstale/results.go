@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -56,8 +59,8 @@ func readRun(f *analysis.Frame, dir string, list *price.List, given bool) error 
 	})
 }
 
-// results prints the tables of a run to whoever still reads them. After a
-// session it also writes the run's page, and says where everything else is.
+// results prints what a run comes to: for people the summary, for programs the
+// tables. After a session it also writes the run's page.
 func (f *executionFlags) results(e *env, dir string, after bool) error {
 	frame, err := readFrame([]string{dir}, f.Prices)
 	if err != nil {
@@ -67,15 +70,47 @@ func (f *executionFlags) results(e *env, dir string, after bool) error {
 	if f.JSON {
 		format = "json"
 	}
-	if err := printTables(e.stdout, endTables(frame), format); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return err
+	hints := []string{"Run folder:  " + dir}
+	if after {
+		hints = append(hints, leavePage(dir, frame))
 	}
-	if !after {
+	if format == "text" {
+		err = printSummary(e.stdout, frame.Summary(), append(hints,
+			"All tables:  "+commandLine("report", dir), "Records:     "+commandLine("export", dir, "--format", "jsonl", "--out", filepath.Clean(dir)+"-jsonl")))
+	} else if err = printTables(e.stdout, frame.Tables(), format); after {
+		f.say(e, "\n%s\n", strings.Join(hints, "\n"))
+	}
+	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
-	f.say(e, "\nRun folder: %s\n%sAll its tables: spatialstale report %s\nIts records as files: spatialstale export %s --format jsonl --out DIR\n",
-		dir, leavePage(dir, frame), dir, dir)
-	return nil
+	return err
+}
+
+// printSummary prints what runs come to, and where everything else is.
+func printSummary(w io.Writer, s analysis.Summary, hints []string) error {
+	if s.Title != "" {
+		s.Title = "Study " + s.Title
+	}
+	return report.Summary(w, s, report.SummaryOptions{Width: terminalWidth(w), Color: colored(w), Hints: hints})
+}
+
+// plainArgument is one that every shell takes as it is.
+var plainArgument = regexp.MustCompile(`^[\w./:=@%+,-]+$`)
+
+// commandLine is a command line of this program that works as it is printed, also
+// for who runs it with go run.
+func commandLine(args ...string) string {
+	line := "spatialstale"
+	if path, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(path)) == "exe" && strings.Contains(path, "go-build") {
+		line = "go run ./cmd/spatialstale"
+	}
+	for _, a := range args {
+		if !plainArgument.MatchString(a) {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		line += " " + a
+	}
+	return line
 }
 
 // pagedTrials is the size of a run that gets its page at once. A larger one
@@ -85,29 +120,19 @@ const pagedTrials = 50_000
 // leavePage writes the page of a run into its folder and returns a line that
 // says where it is. A run is no worse for a page that cannot be written.
 func leavePage(dir string, f *analysis.Frame) string {
-	later := "spatialstale report " + dir + " --format html"
+	const page = "Page:        "
+	later := commandLine("report", dir, "--format", "html")
 	if f.Planned() > pagedTrials {
-		return "Its page, with figures and replays: " + later + "\n"
+		return page + later
 	}
 	path, err := runPage(dir, f)
 	if err != nil {
-		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s\n", err, later)
+		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s", err, later)
 	}
-	return "Its page, with figures and replays: " + path + "\n"
+	return page + path
 }
 
-// endTables are the tables at the end of a run that have rows.
-func endTables(f *analysis.Frame) []analysis.Table {
-	short := map[string]bool{"regimes": true, "detection": true, "navigation-text": true, "navigation-vision": true, "lengths": true, "headline": true,
-		"batch": true, "score": true, "framing": true, "sizes": true, "models": true, "costs": true}
-	var out []analysis.Table
-	for _, t := range f.Tables() {
-		if short[t.ID] && len(t.Rows) > 0 {
-			out = append(out, t)
-		}
-	}
-	return out
-}
+func colored(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
 
 func printTables(w io.Writer, tables []analysis.Table, format string) error {
 	switch format {
@@ -118,7 +143,7 @@ func printTables(w io.Writer, tables []analysis.Table, format string) error {
 	case "latex":
 		return report.LaTeX(w, tables)
 	}
-	return report.Text(w, tables, report.TextOptions{Width: terminalWidth(w), Color: isTerminal(w) && os.Getenv("NO_COLOR") == ""})
+	return report.Text(w, tables, report.TextOptions{Width: terminalWidth(w), Color: colored(w)})
 }
 
 // readPrices returns the prices of a file, or those that ship for "".
