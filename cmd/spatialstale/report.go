@@ -71,7 +71,7 @@ func (c *reportCmd) Run(e *env) error {
 			return err
 		}
 		fmt.Fprintln(e.stdout)
-		return printSummary(e.stdout, frame.Summary(), []string{"One table:   " + commandLine(append(append([]string{"report"}, c.Runs...), "--table", "detection")...)})
+		return printSummary(e.stdout, frame.Summary(), []string{"One table: add --table and its name, such as --table detection"})
 	}
 	out := report.Output{Tables: tables, Format: c.Format, Figures: figures, Drawings: c.drawings()}
 	names, err := out.Write(c.Out)

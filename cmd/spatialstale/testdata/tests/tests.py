@@ -263,18 +263,23 @@ def equivalence(run):
             d = [b[s] - a[s] for s in sorted(a)]
             row = {"model": key[0], "measure": measure, "modality": key[1], "regime": key[2], "contrast": "oracle minus omcd"}
             f = np.array([float(v) for v in d])
-            if len(set(d)) == 1:  # by the sign-flip test
-                up = [v + MARGIN for v in d]
-                down = [MARGIN - v for v in d]
-                row["p_lower"] = float(Fraction(1, 2 ** len(d))) if all(v > 0 for v in up) else None
-                row["p_upper"] = float(Fraction(1, 2 ** len(d))) if all(v > 0 for v in down) else None
-                row |= {"low": None, "high": None, "power": None}
+            n, mean = len(f), float(f.mean())
+            # What n seeds could hide: were a share q of all seeds to differ by
+            # the whole range, they would show none with a chance of (1-q)^n.
+            hidden_lower = max(0.0, 1 - min(1.0, (float(MARGIN) + mean) / (1 + mean))) ** n if mean > -float(MARGIN) else 1.0
+            hidden_upper = max(0.0, 1 - min(1.0, (float(MARGIN) - mean) / (1 - mean))) ** n if mean < float(MARGIN) else 1.0
+            share = 1 - ALPHA ** (1 / n)
+            low, high = mean - share * (1 + mean), mean + share * (1 - mean)
+            if len(set(d)) == 1:
+                row |= {"p_lower": hidden_lower, "p_upper": hidden_upper, "low": low, "high": high, "power": None}
             else:
                 _, lower, upper = weightstats.DescrStatsW(f).ttost_mean(-float(MARGIN), float(MARGIN))
-                row["p_lower"], row["p_upper"] = float(lower[1]), float(upper[1])
+                row["p_lower"], row["p_upper"] = max(float(lower[1]), hidden_lower), max(float(upper[1]), hidden_upper)
                 sd = float(np.std(f, ddof=1))
-                half = stats.t.isf(ALPHA, len(f) - 1) * sd / math.sqrt(len(f))
-                row |= {"low": float(f.mean() - half), "high": float(f.mean() + half), "power": float(tost_power(len(f), sd))}
+                half = stats.t.isf(ALPHA, n - 1) * sd / math.sqrt(n)
+                row |= {"low": min(low, mean - half), "high": max(high, mean + half), "power": float(tost_power(n, sd))}
+            if (1 - float(MARGIN)) ** n > ALPHA:
+                row["power"] = 0.0
             p = max(row["p_lower"], row["p_upper"])
             row["verdict"] = "equivalent" if p <= ALPHA else "not shown"
             out.append(row)
