@@ -26,6 +26,7 @@ var figures = []func(*drawing){
 	(*drawing).association,
 	(*drawing).trace,
 	(*drawing).staleDeaths,
+	(*drawing).behaviours,
 }
 
 // Figures returns every figure, also those without panels, whose Need says how

@@ -62,6 +62,7 @@ type numbers struct {
 	route            routeCounts    // where the entries lie
 	exposure         exposureCounts // how stale the memory was
 	safety           safetyCounts   // what was left in view
+	behaviour        behaviour      // how it moved
 	scores           *scoreCounts   // of the score ablation
 	certainty        *certainty     // of verdicts with probabilities
 	moves            []byte         // four actions a byte; nil when the route cannot be drawn
@@ -135,6 +136,7 @@ func numbersOf(t *record.Trial, h *history, reader *reasonReader) (*numbers, err
 		n.look(t, h)
 		n.die(t, h)
 		n.moves = packed(t)
+		n.behaviour = behave(t.Steps)
 		for i := range t.Steps {
 			if s := &t.Steps[i]; s.Fallback {
 				reading := s.Reply

@@ -19,6 +19,7 @@ var tables = []func(*Frame) Table{
 	(*Frame).equivalence,
 	(*Frame).variance,
 	(*Frame).lengthsTable,
+	(*Frame).behaviourTable,
 	func(f *Frame) Table { return f.bounds(record.Detect, detectionDims, f1, precision, recall) },
 	func(f *Frame) Table { return f.bounds(record.Navigate, episodeDims, rates...) },
 	(*Frame).exposure,
