@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -61,6 +62,7 @@ type evalLog struct {
 	firstError       string // of the failed trials, in the plan's order
 	epochs           int
 	ids              sampleIDs
+	asked            map[string]any // of the model's calls
 	means            map[string]*mean
 	zip              *evalZip
 	usage            usageSum
@@ -91,6 +93,9 @@ func surveyLogs(run InspectSource) ([]*evalLog, error) {
 		if i < 0 {
 			sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", runID, spec.Task, spec.Model))
 			l := &evalLog{logKey: key, id: hex.EncodeToString(sum[:11]), runID: runID, created: m.Created.UTC(), epochs: 1, means: map[string]*mean{}}
+			if l.asked, err = generateConfig(&m, spec.Model); err != nil {
+				return nil, err
+			}
 			l.name = fmt.Sprintf("%s_%s-%s_%s.eval", l.created.Format("2006-01-02T15-04-05-07-00"), "spatialstale", spec.Task, l.id)
 			i, logs = len(logs), append(logs, l)
 		}
@@ -259,9 +264,42 @@ func (l *evalLog) spec(m *record.Manifest) evalSpec {
 		EvalID: l.id, RunID: l.runID, Created: stamp(l.created), Task: "spatialstale-" + l.task, TaskID: l.id,
 		Dataset: evalDataset{"SpatialSTALE", "seeds", len(l.ids.list), l.ids.list, false}, Model: l.model,
 		Config: evalConfig{l.epochs, true, true}, Packages: map[string]string{"spatialstale": m.Program},
-		TaskVersion: 0, TaskAttribs: config, TaskArgs: config, TaskArgsPassed: config, ModelGenerateConfig: config, ModelArgs: config,
+		TaskVersion: 0, TaskAttribs: config, TaskArgs: config, TaskArgsPassed: config, ModelGenerateConfig: l.asked, ModelArgs: config,
 		Metadata: map[string]any{"study": m.Study, "prompts": m.Prompts},
 	}
+}
+
+// generateConfig is what a run asked of a model's calls, in Inspect's words: the
+// study's parameters but those that the server refused, and what was added to
+// each request. A control takes none. Without a cap in the study each call had
+// one that is ample for its answer, which no record has.
+func generateConfig(m *record.Manifest, model string) (map[string]any, error) {
+	config := map[string]any{}
+	i := slices.IndexFunc(m.Models, func(x record.ModelInfo) bool { return x.Name == model })
+	if i < 0 || m.Models[i].Control || len(m.Study) == 0 {
+		return config, nil
+	}
+	var study struct{ Params map[string]any }
+	decoder := json.NewDecoder(bytes.NewReader(m.Study))
+	decoder.UseNumber() // as the study has them
+	if err := decoder.Decode(&study); err != nil {
+		return nil, fmt.Errorf("the study of the manifest: %w", err)
+	}
+	names := map[string]string{"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_tokens", "thinking": "reasoning_tokens", "logprobs": "logprobs"}
+	for ours, theirs := range names {
+		if value := study.Params[ours]; value != nil {
+			config[theirs] = value
+		}
+	}
+	for _, c := range m.Models[i].Changes {
+		if c.Instead == "" {
+			delete(config, c.Param)
+		}
+	}
+	if s := m.Models[i].Settings; s != nil && len(s.ExtraBody) > 0 {
+		config["extra_body"] = s.ExtraBody
+	}
+	return config, nil
 }
 
 // stamp writes a time as Inspect does, with its offset.

@@ -394,3 +394,88 @@ func TestInspectContents(t *testing.T) {
 		}
 	}
 }
+
+// What a run asked of its model, and how sure the model was, are in its logs:
+// without them nobody could tell two temperatures apart.
+func TestInspectTellsWhatWasAsked(t *testing.T) {
+	manifest := record.Manifest{
+		Study: json.RawMessage(`{"params": {"temperature": 0, "top_p": 0.9, "max_tokens": 700, "thinking": 64, "logprobs": true}}`),
+		Models: []record.ModelInfo{
+			{Name: "a"}, {Name: "ref/mixed", Control: true},
+			{Name: "b", Settings: &record.ModelSettings{ExtraBody: json.RawMessage(`{"min_p":0.1}`)},
+				Changes: []record.ParamChange{{Param: "temperature"}, {Param: "max_tokens", Instead: "max_completion_tokens"}}},
+		},
+	}
+	for model, want := range map[string]string{
+		"a":         `{"logprobs":true,"max_tokens":700,"reasoning_tokens":64,"temperature":0,"top_p":0.9}`,
+		"b":         `{"extra_body":{"min_p":0.1},"logprobs":true,"max_tokens":700,"reasoning_tokens":64,"top_p":0.9}`,
+		"ref/mixed": `{}`,
+	} {
+		config, err := generateConfig(&manifest, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(config); err != nil || string(got) != want {
+			t.Errorf("%s was asked with %s, %v; want %s", model, got, err, want)
+		}
+	}
+	manifest.Study = json.RawMessage(`{"params": 7}`)
+	if _, err := generateConfig(&manifest, "a"); err == nil {
+		t.Error("a study that cannot be read is passed over")
+	}
+
+	run, dir := newInspectRun(), t.TempDir()
+	spec := run.plan[0]
+	run.manifest.Study, run.manifest.Models = json.RawMessage(`{"params": {"temperature": 0}}`), []record.ModelInfo{{Name: spec.Model}}
+	if err := Inspect(run, dir); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, path := range logsOf(t, dir) {
+		archive, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.File {
+			in, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Close()
+			if f.Name == "header.json" {
+				said += strings.Count(string(text), `"model_generate_config":{"temperature":0}`)
+			}
+			if strings.HasPrefix(f.Name, "samples/") {
+				said += strings.Count(string(text), `"config":{"temperature":0}`)
+			}
+		}
+		archive.Close()
+	}
+	if said < 2 {
+		t.Errorf("the temperature is in %d places of the logs, want the header and each call", said)
+	}
+}
+
+// The probabilities stand at the verdict's own token; one that the server did
+// not give for what was said is not made up.
+func TestInspectLogprobs(t *testing.T) {
+	const reply = `[{"is_stale": true}, {"is_stale": false}, {"is_stale": true}]`
+	at := func(word string, from int) int { return from + strings.Index(reply[from:], word) }
+	first := at("true", 0)
+	c := &record.Call{Reply: reply, Booleans: []record.Boolean{
+		{At: first, True: ptr(-0.1), False: ptr(-2.5)}, {At: at("false", 0), False: ptr(-0.2)}, {At: at("true", first+1), False: ptr(-3.0)}, {At: 900, True: ptr(-1.0)},
+	}}
+	got, err := json.Marshal(logprobsOf(c))
+	want := `{"content":[{"token":"true","logprob":-0.1,"top_logprobs":[{"token":"true","logprob":-0.1},{"token":"false","logprob":-2.5}]},` +
+		`{"token":"false","logprob":-0.2,"top_logprobs":[{"token":"false","logprob":-0.2}]}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+	if logprobsOf(&record.Call{Reply: reply}) != nil {
+		t.Error("a call without probabilities has some")
+	}
+}

@@ -195,6 +195,19 @@ type modelOutput struct {
 type choice struct {
 	Message    chatMessage `json:"message"`
 	StopReason string      `json:"stop_reason"`
+	Logprobs   *logprobs   `json:"logprobs,omitempty"`
+}
+
+// logprobs are those of the tokens that gave verdicts, true and false, and of no
+// others: a run keeps no more.
+type logprobs struct {
+	Content []tokenLogprob `json:"content"`
+}
+
+type tokenLogprob struct {
+	Token   string         `json:"token"`
+	Logprob float64        `json:"logprob"`
+	Top     []tokenLogprob `json:"top_logprobs,omitempty"`
 }
 
 type usage struct {

@@ -63,7 +63,7 @@ func newSampleOf(l *evalLog, t *record.Trial, calls []*record.Call, in *record.I
 	}
 	s.short = fmt.Sprintf("%s on seed %d, %s, from %s, %s", t.Task, t.Seed, t.Regime, t.Modality, t.Strategy)
 	s.Target = targetOf(t, in)
-	b := &sampleBuilder{sample: s, trial: t, lake: in, model: l.model, began: l.created}
+	b := &sampleBuilder{sample: s, trial: t, lake: in, model: l.model, asked: l.asked, began: l.created}
 	b.tell(calls)
 	s.Input = s.short
 	if len(calls) > 0 {
@@ -140,6 +140,7 @@ type sampleBuilder struct {
 	trial  *record.Trial
 	lake   *record.Instance // nil where it is not known
 	model  string
+	asked  map[string]any // of the model
 	began  time.Time
 	clock  time.Duration
 	span   string
@@ -163,7 +164,7 @@ func (b *sampleBuilder) tell(calls []*record.Call) {
 		}
 		prompt, out := b.prompt(c, i), b.output(c, i)
 		b.sample.Messages = append(b.sample.Messages, prompt, out.Choices[0].Message)
-		b.add(modelEvent{b.head("model"), b.model, []chatMessage{prompt}, []any{}, "none", empty{}, out, c.Latency.Seconds()})
+		b.add(modelEvent{b.head("model"), b.model, []chatMessage{prompt}, []any{}, "none", b.asked, out, c.Latency.Seconds()})
 		b.clock += c.Latency
 		b.sample.sum.count(c)
 		b.read(part, c.Slot)
@@ -314,9 +315,37 @@ func (b *sampleBuilder) output(c *record.Call, i int) modelOutput {
 		model = readable(c.ServerModel)
 	}
 	return modelOutput{
-		Model: model, Choices: []choice{{b.answer(c, i), stopReason(c.Finish)}}, Completion: readable(c.Reply),
+		Model: model, Choices: []choice{{b.answer(c, i), stopReason(c.Finish), logprobsOf(c)}}, Completion: readable(c.Reply),
 		Usage: usageOf(c), Time: c.Latency.Seconds(),
 	}
+}
+
+// logprobsOf returns the probabilities behind a call's verdicts, nil for none.
+func logprobsOf(c *record.Call) *logprobs {
+	out := &logprobs{}
+	for _, b := range c.Booleans {
+		var top []tokenLogprob
+		said := -1
+		for _, token := range []struct {
+			text    string
+			logprob *float64
+		}{{"true", b.True}, {"false", b.False}} {
+			if token.logprob == nil {
+				continue
+			}
+			if b.At >= 0 && b.At <= len(c.Reply) && strings.HasPrefix(c.Reply[b.At:], token.text) {
+				said = len(top)
+			}
+			top = append(top, tokenLogprob{Token: token.text, Logprob: *token.logprob})
+		}
+		if said >= 0 {
+			out.Content = append(out.Content, tokenLogprob{top[said].Token, top[said].Logprob, top})
+		}
+	}
+	if len(out.Content) == 0 {
+		return nil
+	}
+	return out
 }
 
 func stopReason(finish string) string {
