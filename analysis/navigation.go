@@ -47,7 +47,7 @@ func (f *Frame) navigation(modality string) Table {
 	s.notes = func(f *Frame, groups []*Group, t *Table) []string {
 		notes := []string{f.strategyNote(groups), "A seed’s episodes are averaged first."}
 		if markBest(t, groups) {
-			notes = append(notes, "Bold, or * in text: the best success and death of a model and regime, ties to the last digit shown too. Oracle knows the truth and does not compete.")
+			notes = append(notes, "Bold, or * in text: the best success and death of a model and regime, ties to the last digit shown too; none where nobody succeeded, or all died. Oracle knows the truth and does not compete.")
 		}
 		if slices.ContainsFunc(groups, func(g *Group) bool { return g.any(func(r *Row) bool { return r.fallbacks > 0 }) }) {
 			notes = append(notes, "fallback: the share of steps that were a blind greedy step because the reply held no action; in brackets, where there is room, their number.")
@@ -112,8 +112,12 @@ func markBest(t *Table, groups []*Group) bool {
 			}
 			competing[part]++
 		})
+		worst := 0.0 // nobody succeeded, or everybody died: that is best at nothing
+		if m.lower {
+			worst = -math.Pow10(t.Columns[i].Decimals)
+		}
 		each(func(part Setting, c *Cell) {
-			if competing[part] > 1 && shown(c) == best[part] {
+			if competing[part] > 1 && shown(c) == best[part] && best[part] != worst {
 				c.Best, any = true, true
 			}
 		})

@@ -110,8 +110,12 @@ func (n *numbers) count(kind nameKind, name string) (replies, verdicts int) {
 // notRecorded stands for a fallback whose record does not say why.
 const notRecorded = "not recorded"
 
-// answered is how a reply is read that answers all that was asked.
-const answered = "answered"
+// How a reply is read that answers all that was asked, and one that was cut off
+// behind its last verdict, so that nothing is lost.
+const (
+	answered        = "answered"
+	answeredThenCut = "answered-then-cut"
+)
 
 // scoreStrategy is the detector that gives each entry a score in [0,1] (paper,
 // appendix D), auditStrategy the paper's audit.
@@ -165,7 +169,7 @@ func numbersOf(t *record.Trial, h *history, reader *reasonReader) (*numbers, err
 			n.certainty = n.certainty.add(w)
 		}
 		if len(w.Replies) > 0 { // an oracle asks no model
-			n.reply(w)
+			n.reply(w, t.Batch)
 			n.said.add(w, t.Batch, lakes, reader)
 		}
 	}
@@ -224,13 +228,17 @@ func (n *numbers) judge(w *record.Window) {
 }
 
 // reply counts how an audit's replies were read.
-func (n *numbers) reply(w *record.Window) {
+func (n *numbers) reply(w *record.Window, batch int) {
 	n.audits++
 	n.calls += int32(len(w.Replies))
+	whole := w.AnsweredThenCut(batch)
 	for i := range w.Replies {
 		p := &w.Replies[i]
 		n.unknownIDs += int32(p.UnknownIDs)
-		if p.Outcome != answered {
+		switch {
+		case whole[i]:
+			n.name(auditOutcome, answeredThenCut, 1, 0)
+		case p.Outcome != answered:
 			n.name(auditOutcome, p.Outcome, 1, 0)
 		}
 		n.repaired += int32(index(len(p.Repairs) > 0))

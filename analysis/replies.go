@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -77,7 +78,10 @@ func callsOf(r *Row, label string) int {
 }
 
 // outcomes are how a reply can be read, in the order of the columns.
-var outcomes = []string{answered, "partial", "truncated", "refusal", "filtered", "empty", "unparsed"}
+var outcomes = []string{answered, answeredThenCut, "partial", "truncated", "refusal", "filtered", "empty", "unparsed"}
+
+// outcomeWords are those of the outcomes whose names need words.
+var outcomeWords = map[string]string{answeredThenCut: "answered, then cut"}
 
 // readAs counts the replies that were read so. A step's reply that gave an
 // action is answered; what was said instead of one counts as unparsed unless it
@@ -112,7 +116,7 @@ func readAs(r *Row, label, name string) int {
 // replies tell how models' replies were read.
 func (f *Frame) replies() Table {
 	share := func(name string) *measure {
-		return &measure{key: name, words: name, unit: "share of calls", high: 1, each: func(r *Row, label string) (int, int) { return readAs(r, label, name), callsOf(r, label) }}
+		return &measure{key: strings.ReplaceAll(name, "-", "_"), words: cmp.Or(outcomeWords[name], name), unit: "share of calls", high: 1, each: func(r *Row, label string) (int, int) { return readAs(r, label, name), callsOf(r, label) }}
 	}
 	var never []string
 	s := replySpec(Table{ID: "replies", Title: "Replies: how they were read", Paper: "appendix J", Need: "finished trials of models that were asked",
@@ -126,7 +130,7 @@ func (f *Frame) replies() Table {
 		for _, name := range outcomes {
 			c := shareOf(share(name)).hiddenIf(!occurs(share(name)))
 			if !occurs(share(name)) {
-				never = append(never, name)
+				never = append(never, cmp.Or(outcomeWords[name], name))
 			}
 			if name == "filtered" || name == "empty" {
 				c = c.last(2)
@@ -134,14 +138,16 @@ func (f *Frame) replies() Table {
 			cols = append(cols, c)
 		}
 		repaired := shareOf(repairedShare).as("mended", "repaired").last(1)
-		ids := sumOf("unknown_ids", "verdicts on ids that were not asked", "verdicts", func(r *Row) int { return int(r.unknownIDs) }).hidden()
+		unasked := func(r *Row) int { return int(r.unknownIDs) }
+		ids := sumOf("unknown_ids", "verdicts on ids not asked", "verdicts", unasked)
+		ids = ids.hiddenIf(!slices.ContainsFunc(groups, func(g *Group) bool { return g.sum(unasked) > 0 }))
 		return append(cols, shareOf(share("other")).hiddenIf(!occurs(share("other"))), auditsOnly(repaired), auditsOnly(ids))
 	}
 	s.notes = func(_ *Frame, groups []*Group, _ *Table) (notes []string) {
 		if len(never) > 0 {
 			notes = append(notes, "Not once: "+strings.Join(never, ", ")+".")
 		}
-		return append(notes, "truncated: cut off at the output cap before an answer; refusal: the model said that it would not or could not; filtered: a content filter answered; empty: nothing outside thinking; unparsed: no answer was found in what it said.",
+		return append(notes, "answered, then cut: cut off, or ended early, once every entry asked about had its verdict; truncated: cut off before that, and what was complete counts; refusal: the model said that it would not or could not; filtered: a content filter answered; empty: nothing outside thinking; unparsed: no answer was found in what it said.",
 			"A share of refusals is a lower bound: a refusal is recognised by its words.", noteFinishedOnly, "repaired: the reply needed a repair to be read; repairs of steps are not recorded (–).")
 	}
 	return f.table(s)

@@ -479,3 +479,21 @@ func TestInspectLogprobs(t *testing.T) {
 		t.Error("a call without probabilities has some")
 	}
 }
+
+// A reply that was cut behind its last verdict is no failure to answer.
+func TestInspectAnsweredThenCut(t *testing.T) {
+	for verdict, want := range map[string]string{record.Valid: "answered, then cut", record.Unanswered: "truncated"} {
+		trial := &record.Trial{Spec: record.Spec{Key: "k", Task: record.Detect, Model: "m", Batch: 10}, Outcome: record.Done, Windows: []record.Window{{
+			Judgments: []record.Judgment{{MemoryID: "mem_000", Verdict: verdict}}, Replies: []record.Parsed{{Slot: "window0/batch0", Outcome: "truncated"}}}}}
+		s := newSampleOf(&evalLog{logKey: logKey{trial.Task, trial.Model}}, trial, []*record.Call{{Trial: "k", Slot: "window0/batch0"}}, nil)
+		var told any
+		for _, e := range s.Events {
+			if info, ok := e.(infoEvent); ok && info.Data.(map[string]any)["reply"] != nil {
+				told = info.Data.(map[string]any)["reply"]
+			}
+		}
+		if told != want {
+			t.Errorf("with the entry %s the reply is called %v, want %s", verdict, told, want)
+		}
+	}
+}

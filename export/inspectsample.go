@@ -269,6 +269,9 @@ func (b *sampleBuilder) read(part, slot string) {
 		for k := range b.trial.Windows[i].Replies {
 			if r := &b.trial.Windows[i].Replies[k]; r.Slot == slot {
 				data := map[string]any{"reply": r.Outcome}
+				if b.trial.Windows[i].AnsweredThenCut(b.trial.Batch)[k] {
+					data["reply"] = "answered, then cut"
+				}
 				if len(r.Repairs) > 0 {
 					data["repairs"] = r.Repairs
 				}
