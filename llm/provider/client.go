@@ -185,9 +185,16 @@ func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header
 	for name, values := range header {
 		r.Header[name] = values
 	}
+	broken := func(err error, got int) error {
+		e := c.broken(ctx, within, req, err, got)
+		if e.Slow && events != nil {
+			e.Message = fmt.Sprintf("no first token within %v; --timeout allows longer", c.deadlines.Attempt)
+		}
+		return e
+	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.broken(ctx, within, req, err, -1)
+		return nil, broken(err, -1)
 	}
 	defer resp.Body.Close()
 	idle := time.AfterFunc(c.deadlines.Idle, func() { stop(errIdle) })
@@ -210,7 +217,7 @@ func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header
 	}
 	switch {
 	case err != nil:
-		return nil, c.broken(ctx, within, req, err, text.n)
+		return nil, broken(err, text.n)
 	case text.n > maxAnswer:
 		return nil, c.Error(req, llm.KindMalformed, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20))
 	}

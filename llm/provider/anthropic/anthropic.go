@@ -102,7 +102,7 @@ func (c *Client) encode(req *llm.Request, b *provider.Body) {
 	case limit > 0:
 		b.Set(paramTokens, min(most, limit))
 	default:
-		b.TryAs(paramTokens, paramTokens, most)
+		b.Try(paramTokens, most)
 	}
 	thinks := p.Thinking != nil && *p.Thinking > 0
 	if t := p.Temperature; t != nil {

@@ -59,7 +59,7 @@ func TestSilentStream(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = rehearsal(t, llmtest.Hang, provider.Deadlines{Attempt: 50 * time.Millisecond, Idle: 10 * time.Second}).Generate(t.Context(), question())
-	if llm.KindOf(err) != llm.KindTimeout || !err.(*llm.Error).Slow || !strings.Contains(err.Error(), "--timeout") {
+	if llm.KindOf(err) != llm.KindTimeout || !err.(*llm.Error).Slow || !strings.Contains(err.Error(), "no first token within 50ms; --timeout") {
 		t.Error(err)
 	}
 	_, err = rehearsal(t, llmtest.Cut, provider.Deadlines{}).Generate(t.Context(), question())
