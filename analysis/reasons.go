@@ -40,8 +40,7 @@ const (
 // A lexicon is a list of phrases: in small letters, or as one must be written.
 type lexicon map[string]wordClass
 
-// mostWords is the greatest number of words in a phrase; a test holds the lists to
-// it, to one class a phrase, and to the headings above.
+// mostWords is the greatest number of words in a phrase; a test sees to the lists.
 const mostWords = 5
 
 var (
@@ -97,9 +96,8 @@ var tokenPattern = regexp.MustCompile(`(?i)` + strings.Join([]string{
 }, "|"))
 
 func tokensOf(reason string) []token {
-	reason = strings.ReplaceAll(reason, "’", "'")
 	var out []token
-	for _, m := range tokenPattern.FindAllStringSubmatch(reason, -1) {
+	for _, m := range tokenPattern.FindAllStringSubmatch(strings.ReplaceAll(reason, "’", "'"), -1) {
 		t := token{text: m[0]}
 		if m[1]+m[3] != "" {
 			row, _ := strconv.Atoi(m[1] + m[3]) // the greatest int for more than that, which is on no lake
@@ -158,9 +156,8 @@ func (r *reasonReader) read(reason string, p record.Pos) reading {
 }
 
 func readReason(reason string, p record.Pos) (out reading) {
-	tokens := tokensOf(reason)
+	tokens, depth := tokensOf(reason), 0 // depth counts open brackets
 	now := clause{says: map[wordClass]bool{}}
-	depth := 0
 	for i, n := 0, 0; i < len(tokens); i += n {
 		class, length := phrases().match(tokens[i:])
 		n = max(1, length)
@@ -174,10 +171,9 @@ func readReason(reason string, p record.Pos) (out reading) {
 			now.end(&out, class == wordSoftBreak)
 		case class != "":
 			now.says[class] = true
-		case t.pos != nil && *t.pos == p:
-			now.says[wordNow] = true
 		case t.pos != nil:
-			now.says[wordElsewhere] = true
+			now.says[wordNow] = now.says[wordNow] || *t.pos == p
+			now.says[wordElsewhere] = now.says[wordElsewhere] || *t.pos != p
 		case strings.Contains(t.text, "_"): // an id such as mem_021 speaks of an entry
 			now.says[wordMemory] = true
 		case t.text == "(" || t.text == "[":

@@ -129,8 +129,8 @@ func (f *Frame) replies() Table {
 		cols := []column{{Column{Key: "calls", Heading: "calls", Unit: "calls", Kind: Count}, func(g *Group) Cell { n, _ := g.pooled(calls); return Cell{Count: n} }}}
 		for _, name := range outcomes {
 			c := shareOf(share(name)).hiddenIf(!occurs(share(name)))
-			if !occurs(share(name)) {
-				never = append(never, cmp.Or(outcomeWords[name], name))
+			if !occurs(share(name)) && name != answeredThenCut { // of which there is nothing to say
+				never = append(never, name)
 			}
 			if name == "filtered" || name == "empty" {
 				c = c.last(2)
