@@ -68,13 +68,13 @@ func (r *runner) feed(ctx context.Context, q *queue, next chan<- planned, ended 
 	for t := range q.plan.Plan() {
 		if ended != nil && ended(t.Key) {
 			before++
-		} else if patience := r.patience[t.Model]; !patience.over() {
+		} else if breaker := r.breaker[t.Model]; !breaker.over() {
 			select {
 			case next <- planned{q.ordinal(i), t}:
-			case <-patience.lost:
-			case <-r.halter.asked:
+			case <-breaker.lost:
+			case <-r.shutdown.asked:
 				return before, ErrStopped
-			case <-r.halter.halted:
+			case <-r.shutdown.halted:
 				return before, nil // the cause is known
 			case <-ctx.Done():
 				return before, context.Cause(ctx)
@@ -96,10 +96,10 @@ type GivenUp struct {
 	Err    error // the last failure
 }
 
-// A patience counts the trials of one model that failed one after another. Once
-// they are too many it is lost: no further trial begins, and waits between
-// calls end.
-type patience struct {
+// A breaker is a circuit breaker for one model: it counts the trials that failed
+// one after another. Once they are too many the model is lost: no further trial
+// begins, and waits between calls end.
+type breaker struct {
 	model string
 	most  int // 0 for any number
 	lost  chan struct{}
@@ -111,14 +111,14 @@ type patience struct {
 	gaveUp *GivenUp
 }
 
-func newPatience(model string, most int, run context.Context) *patience {
-	p := &patience{model: model, most: most, lost: make(chan struct{})}
+func newBreaker(model string, most int, run context.Context) *breaker {
+	p := &breaker{model: model, most: most, lost: make(chan struct{})}
 	p.quit, p.end = context.WithCancelCause(run)
 	return p
 }
 
 // over reports whether the model is given up.
-func (p *patience) over() bool {
+func (p *breaker) over() bool {
 	select {
 	case <-p.lost:
 		return true
@@ -129,7 +129,7 @@ func (p *patience) over() bool {
 
 // note counts the end of a trial. It returns what there is to say when this one
 // was the last.
-func (p *patience) note(failure error) *GivenUp {
+func (p *breaker) note(failure error) *GivenUp {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if failure == nil {
@@ -150,7 +150,7 @@ func (p *patience) note(failure error) *GivenUp {
 func (r *runner) givenUp() []GivenUp {
 	var all []GivenUp
 	for _, name := range r.study.Models {
-		if p := r.patience[name]; p.gaveUp != nil {
+		if p := r.breaker[name]; p.gaveUp != nil {
 			all = append(all, *p.gaveUp)
 		}
 	}

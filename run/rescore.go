@@ -71,7 +71,7 @@ func reread(t *record.Trial, calls []*record.Call) (steps, otherwise int) {
 }
 
 // Strict returns a detection as a parser without mercy would have it: a verdict
-// that took any mending to read is no answer.
+// that took any repair to read is no answer.
 func Strict(t *record.Trial) *record.Trial {
 	out := *t
 	out.Counts = record.Counts{}

@@ -92,7 +92,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 	sum := Summary{Planned: s.NumTrials()}
 	over := make(chan struct{})
 	defer close(over)
-	go r.halter.watch(over)
+	go r.shutdown.watch(over)
 	var (
 		running     sync.WaitGroup
 		mu          sync.Mutex
@@ -116,7 +116,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 			defer close(next)
 			before, err := r.feed(ctx, &q, next, opts.Ended)
 			if err != nil {
-				r.halter.halt(err)
+				r.shutdown.halt(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -130,11 +130,11 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 					case errors.Is(err, errGivenUp):
 						continue // it was under way, and is left for later
 					case err != nil:
-						r.halter.halt(err)
+						r.shutdown.halt(err)
 						return
 					}
 					note(t.ordinal, failure)
-					if gaveUp := r.patience[t.Model].note(failure); gaveUp != nil && opts.GaveUp != nil {
+					if gaveUp := r.breaker[t.Model].note(failure); gaveUp != nil && opts.GaveUp != nil {
 						opts.GaveUp(*gaveUp)
 					}
 				}
@@ -143,7 +143,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 	}
 	running.Wait()
 	sum.GivenUp = r.givenUp()
-	return sum, r.halter.cause
+	return sum, r.shutdown.cause
 }
 
 // workers is how many trials of a queue are in progress at once.
@@ -154,9 +154,9 @@ func (r *runner) workers(q *queue, opts *Workers) int {
 	return max(1, opts.Concurrency)
 }
 
-// A halter ends a run without cancelling the calls under way: what they answer
+// A shutdown ends a run without cancelling the calls under way: what they answer
 // may be paid for.
-type halter struct {
+type shutdown struct {
 	asked  <-chan struct{} // closed by whoever wants the run to stop
 	halted chan struct{}   // closed at the first error that ends the run
 	quit   context.Context // ends after either, for waits between calls
@@ -165,13 +165,13 @@ type halter struct {
 	cause  error // that error; read after the workers have ended
 }
 
-func newHalter(asked <-chan struct{}) *halter {
-	h := &halter{asked: asked, halted: make(chan struct{})}
+func newShutdown(asked <-chan struct{}) *shutdown {
+	h := &shutdown{asked: asked, halted: make(chan struct{})}
 	h.quit, h.end = context.WithCancelCause(context.Background())
 	return h
 }
 
-func (h *halter) halt(err error) {
+func (h *shutdown) halt(err error) {
 	h.once.Do(func() {
 		h.cause = err
 		close(h.halted)
@@ -179,7 +179,7 @@ func (h *halter) halt(err error) {
 }
 
 // watch ends quit when the run is to end, and returns when over is closed.
-func (h *halter) watch(over <-chan struct{}) {
+func (h *shutdown) watch(over <-chan struct{}) {
 	select {
 	case <-h.asked:
 		h.end(ErrStopped)
@@ -190,7 +190,7 @@ func (h *halter) watch(over <-chan struct{}) {
 }
 
 // stopping reports whether no further call may begin.
-func (h *halter) stopping() bool {
+func (h *shutdown) stopping() bool {
 	select {
 	case <-h.asked:
 		return true
@@ -205,18 +205,18 @@ func (h *halter) stopping() bool {
 // is given up itself.
 type stoppable struct {
 	llm.Model
-	halter   *halter
-	patience *patience
+	shutdown *shutdown
+	breaker  *breaker
 }
 
 func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, error) {
-	if m.halter.stopping() {
+	if m.shutdown.stopping() {
 		return nil, ErrStopped
 	}
-	if m.patience.over() {
+	if m.breaker.over() {
 		return nil, errGivenUp
 	}
-	return m.Model.Generate(llm.WithQuit(ctx, m.patience.quit), req)
+	return m.Model.Generate(llm.WithQuit(ctx, m.breaker.quit), req)
 }
 
 // journal is a recorder as the calls of one model see it.
@@ -238,9 +238,9 @@ type runner struct {
 	study      *study.Study
 	recorder   Recorder
 	worlds     *worlds
-	halter     *halter
-	patience   map[string]*patience // by model
-	introduce  map[string]string    // framing → the sentence that introduces the memory
+	shutdown   *shutdown
+	breaker    map[string]*breaker // by model
+	introduce  map[string]string   // framing → the sentence that introduces the memory
 	auditors   map[auditorKey]*audit.Auditor
 	navigators map[navigatorKey]*navigate.Navigator
 }
@@ -263,8 +263,8 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	r := &runner{
 		study:      s,
 		recorder:   opts.Recorder,
-		halter:     newHalter(opts.Stop),
-		patience:   map[string]*patience{},
+		shutdown:   newShutdown(opts.Stop),
+		breaker:    map[string]*breaker{},
 		introduce:  map[string]string{},
 		auditors:   map[auditorKey]*audit.Auditor{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
@@ -282,8 +282,8 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 		if model == nil {
 			return nil, fmt.Errorf("run: no model for %s", name)
 		}
-		r.patience[name] = newPatience(name, opts.MaxErrors, r.halter.quit)
-		model = llm.Journaled(&stoppable{model, r.halter, r.patience[name]}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
+		r.breaker[name] = newBreaker(name, opts.MaxErrors, r.shutdown.quit)
+		model = llm.Journaled(&stoppable{model, r.shutdown, r.breaker[name]}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
 		if err := r.prepare(name, model, opts.Prompts); err != nil {
 			return nil, err
 		}

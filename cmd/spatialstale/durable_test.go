@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func TestInterruptedWait(t *testing.T) {
 	}
 	p := newPaid(t, llmtest.Options{Faults: faults, RetryAfter: time.Minute})
 	dir := filepath.Join(t.TempDir(), "run")
-	cmd := command(t, append([]string{"run", "quick", "--seeds", "1", "--task", "detect", "--out", dir}, p.args...)...)
+	cmd := command(t, append([]string{"run", "quick", "--seeds", "1", "--task", "detect", "--blind", "--out", dir}, p.args...)...)
 	cmd.Env = append(cmd.Env, "REHEARSE_BASE_URL="+p.server.URL)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -191,6 +192,32 @@ func TestInterruptedWait(t *testing.T) {
 	defer run.Close()
 	if missing, err := run.Missing(); err != nil || missing != 6 {
 		t.Errorf("%d of 6 trials are unfinished, %v", missing, err)
+	}
+}
+
+// TestInterruptedBeginning interrupts a run that waits to ask its model whether
+// it sees. It would fail if the interrupt were not heard before the run is under
+// way, or left a folder.
+func TestInterruptedBeginning(t *testing.T) {
+	faults, err := llmtest.Script("429=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPaid(t, llmtest.Options{Faults: faults, RetryAfter: time.Hour})
+	t.Setenv("REHEARSE_BASE_URL", p.server.URL)
+	stop := make(chan struct{})
+	go func() {
+		for len(p.ledger()) == 0 { // until the question has been refused
+			time.Sleep(time.Millisecond)
+		}
+		close(stop)
+	}()
+	dir := filepath.Join(t.TempDir(), "run")
+	var stderr bytes.Buffer
+	code := execute(append([]string{"run", "quick", "--seeds", "1", "--task", "detect", "--out", dir}, p.args...),
+		env{ctx: t.Context(), stop: stop, stdout: io.Discard, stderr: &stderr, now: time.Now})
+	if _, err := os.Stat(dir); code != exitStopped || !strings.Contains(stderr.String(), "nothing was made") || err == nil {
+		t.Errorf("exit %d: %s", code, &stderr)
 	}
 }
 

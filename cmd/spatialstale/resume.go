@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spatialstale/spatialstale/run"
@@ -30,7 +31,9 @@ func (c *resumeCmd) Run(e *env) error {
 		return err
 	}
 	o.Now = e.now
-	session, err := run.Resume(e.ctx, c.Dir, run.ResumeOptions{Options: o, Prompts: c.Prompts, Set: c.Set, Add: c.Add, RetryErrors: c.RetryErrors})
+	session, err := e.begin(func(ctx context.Context) (*run.Session, error) {
+		return run.Resume(ctx, c.Dir, run.ResumeOptions{Options: o, Prompts: c.Prompts, Set: c.Set, Add: c.Add, RetryErrors: c.RetryErrors})
+	})
 	if errors.Is(err, run.ErrFinished) {
 		c.say(e, "%s is finished: nothing to do\n", c.Dir)
 		if err := c.results(e, c.Dir, false); err != nil || failed == 0 {

@@ -42,21 +42,45 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	o.Dir, o.Now = c.Out, e.now
-	var session *run.Session
+	begin := func(ctx context.Context) (*run.Session, error) { return run.Start(ctx, s, o) }
 	if len(c.Replay) > 0 {
 		if err := c.unanswered(); err != nil {
 			return err
 		}
-		session, err = run.Replay(e.ctx, s, c.Replay, o)
-	} else {
-		session, err = run.Start(e.ctx, s, o)
+		begin = func(ctx context.Context) (*run.Session, error) { return run.Replay(ctx, s, c.Replay, o) }
 	}
+	session, err := e.begin(begin)
 	if err != nil {
 		return err
 	}
 	c.say(e, "Study %s: %d trials of %s on %s, into %s\n",
 		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), session.Dir())
 	return c.follow(e, session)
+}
+
+// begin begins a session. An interrupt before it is under way ends it at once:
+// there is nothing yet that could be lost.
+func (e *env) begin(session func(context.Context) (*run.Session, error)) (*run.Session, error) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	begun := make(chan struct{})
+	go func() {
+		select {
+		case <-begun:
+		case <-e.stop:
+			select {
+			case <-begun:
+			default:
+				cancel()
+			}
+		}
+	}()
+	s, err := session(ctx)
+	close(begun)
+	if err != nil && ctx.Err() != nil {
+		cancel()
+		return nil, stoppedError{errors.New("interrupted before the run was under way; nothing was made")}
+	}
+	return s, err
 }
 
 // chosen returns the study: that of the flags, or of the run that is replayed.
