@@ -69,7 +69,7 @@ func sameFiles(t *testing.T, what string, got, want map[string]string) {
 // longer, and sends it signals.
 func disturb(t *testing.T, dir string, after time.Duration, signals ...os.Signal) (code int, stderr string) {
 	t.Helper()
-	cmd := command(t, "run", "paper", "--seeds", "5", "--out", dir)
+	cmd := command(t, "run", "paper", "--seeds", "5", "--model", "ref/believer", "--out", dir)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
@@ -123,7 +123,7 @@ func TestDisturbed(t *testing.T) {
 	notShort(t)
 	root := t.TempDir()
 	whole := filepath.Join(root, "whole")
-	if code, _, stderr := finish(t, command(t, "run", "paper", "--seeds", "5", "--out", whole)); code != exitDone {
+	if code, _, stderr := finish(t, command(t, "run", "paper", "--seeds", "5", "--model", "ref/believer", "--out", whole)); code != exitDone {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	want := exported(t, whole)
