@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // The tables of tests hold what NumPy, SciPy and statsmodels find in the run's
@@ -32,7 +34,11 @@ func TestTablesOfTestsAgainstSciPy(t *testing.T) {
 		}
 		return out.Bytes()
 	}
-	say("run", "paper", "--seeds", "12", "--episodes", "3", "--model", "ref/mixed?trust=0.6&tpr=0.8&fpr=0.03", "--model", "ref/reader", "--out", dir)
+	prompts := filepath.Join(t.TempDir(), "prompts") // the golden run was asked in the words of version 0.1
+	if err := study.PromptsOf("0.1").Write(prompts); err != nil {
+		t.Fatal(err)
+	}
+	say("run", "paper", "--seeds", "12", "--episodes", "3", "--model", "ref/mixed?trust=0.6&tpr=0.8&fpr=0.03", "--model", "ref/reader", "--prompts", prompts, "--out", dir)
 	var report struct {
 		Tables []struct {
 			ID   string

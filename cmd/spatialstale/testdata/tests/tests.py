@@ -1,7 +1,7 @@
 """Recomputes the tables of tests from a run's export, without this program.
 
     spatialstale run paper --seeds 12 --episodes 3 \\
-        --model 'ref/mixed?trust=0.6&tpr=0.8&fpr=0.03' --model ref/reader --out runs/tested
+        --model 'ref/mixed?trust=0.6&tpr=0.8&fpr=0.03' --model ref/reader --prompts study/prompts/0.1 --out runs/tested
     spatialstale export runs/tested --format jsonl --out tested
     pip install -r stats/testdata/requirements.txt
     python cmd/spatialstale/testdata/tests/tests.py tested > cmd/spatialstale/testdata/tests/tests.json
