@@ -482,7 +482,7 @@ func (f *Frame) routeSurvival() Table {
 		has: func(g *Group) bool { return g.any(func(r *Row) bool { return r.route.stale(1).of > 0 }) },
 		columns: func(_ *Frame, groups []*Group) []column {
 			for _, g := range groups {
-				route, score := associate(g, onRoute, survived), associate(g, f1, survived)
+				route, score := associate(g, onRoute, survived), f.associateF1(g, survived)
 				a, b := route.correlate(), score.correlate()
 				correlation[g] = map[string]*correlated{"route": &a, "f1": &b}
 				seeds[g] = Cell{Count: len(route.x), Of: len(route.x) + route.undefined}
@@ -491,10 +491,11 @@ func (f *Frame) routeSurvival() Table {
 				{Column{Key: "seeds", Heading: "seeds", Unit: "seeds", Kind: Count}, func(g *Group) Cell { return seeds[g] }},
 				shareOf(onRoute).brief(),
 				shareOf(ofPair("recall_beside", "beside the walk", "share of stale entries", func(r *Row) pair { return r.route.beside })).brief().last(4)}
-			return append(append(cols, both("route", "recall on the route and survival")...), both("f1", "F1 and survival")...)
+			return append(append(cols, both("route", "recall on the route and survival")...), both("f1", "detection F1 and survival")...)
 		},
 		notes: func(*Frame, []*Group, *Table) []string {
-			return []string{"Both measures are means over a seed’s episodes; an episode without a stale entry on the route is left out of its seed’s recall, a seed without any out of the correlation.",
+			return []string{"Recall on the route and survival are means over a seed’s episodes; an episode without a stale entry on the route is left out of its seed’s recall, a seed without any out of the correlation.",
+				"detection F1: of the seed’s lake in the detection task, with the same strategy and batch (Figure 9); none where the run has no such task. The F1 of an episode’s own audits grows with how long it survives, and would be no cause.",
 				"ceiling: the greatest correlation that measures so unreliable could show, from the agreement of a seed’s episodes (Spearman 1904); an estimate, and none where a reliability is estimated at or below 0.",
 				"beside the walk: recall on stale entries whose cell the agent entered or came beside. It is a description only: a missed thaw attracts the walk, and so lowers it by itself."}
 		},
