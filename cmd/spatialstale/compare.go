@@ -99,7 +99,7 @@ func readAlone(dir string) (*analysis.Frame, record.Manifest, error) {
 	if err := stored.Close(); err != nil {
 		return nil, manifest, err
 	}
-	frame, err := readFrame([]string{dir}, "")
+	frame, err := readFrame([]string{dir}, "", nil)
 	return frame, manifest, err
 }
 

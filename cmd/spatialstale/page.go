@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
-	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -21,7 +22,7 @@ const pageName = "report.html"
 // written.
 type pageMaker struct {
 	trials report.Trials
-	runs   []*store.Run
+	runs   []*run.Stored
 	dirs   []string
 	runOf  map[string]int // trial → its run, of those that are not of the first
 	lakes  map[lakeKey]*record.Instance
@@ -38,47 +39,53 @@ func newPageMaker() *pageMaker {
 	return &pageMaker{runOf: map[string]int{}, lakes: map[lakeKey]*record.Instance{}}
 }
 
-// runPage writes the page of one run, whose records a frame has, into its
-// folder, in place of an older one.
-func runPage(dir string, f *analysis.Frame) (path string, err error) {
-	stored, err := store.Open(dir)
-	if err != nil {
-		return "", err
+// Close closes the runs.
+func (m *pageMaker) Close() {
+	for _, stored := range m.runs {
+		stored.Close()
 	}
-	defer stored.Close()
-	m := newPageMaker()
-	if err := m.gather(stored, dir, f); err != nil {
-		return "", err
-	}
-	page, err := m.page(f.Summary(), f.Tables(), f.Figures())
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, pageName)
-	_, err = writePage(path, page, true)
-	return path, err
 }
 
-// gather reads of a run the trials that the frame takes from it.
-func (m *pageMaker) gather(stored *store.Run, dir string, f *analysis.Frame) error {
+// gather returns a run as a frame reads it: the page takes the trials that the
+// frame does as they pass, so that a run is read once. Closing the run is the
+// page's.
+func (m *pageMaker) gather(stored *run.Stored, dir string, f *analysis.Frame) analysis.Source {
 	m.runs, m.dirs = append(m.runs, stored), append(m.dirs, dir)
-	for in, err := range stored.Instances() {
-		if err != nil {
-			return err
-		}
-		m.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
-	}
-	for t, err := range stored.Trials() {
-		if err != nil {
-			return err
-		}
-		if f.Owns(dir, &t.Spec) {
-			if err := m.add(t); err != nil {
-				return err
+	return &gathered{stored, dir, m, f}
+}
+
+// A gathered is a run whose trials go to a page as they are read.
+type gathered struct {
+	*run.Stored
+	dir   string
+	page  *pageMaker
+	frame *analysis.Frame
+}
+
+func (g *gathered) Instances() iter.Seq2[record.Instance, error] {
+	return func(yield func(record.Instance, error) bool) {
+		for in, err := range g.Stored.Instances() {
+			if err == nil {
+				g.page.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
+			}
+			if !yield(in, err) {
+				return
 			}
 		}
 	}
-	return nil
+}
+
+func (g *gathered) Trials() iter.Seq2[*record.Trial, error] {
+	return func(yield func(*record.Trial, error) bool) {
+		for t, err := range g.Stored.Trials() {
+			if err == nil && g.frame.Owns(g.dir, &t.Spec) {
+				err = g.page.add(t)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
 }
 
 // name is a run as commands take it where the page was made; a whole path would

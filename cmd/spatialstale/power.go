@@ -50,7 +50,7 @@ func (f *powerFlags) table(s *study.Study) (analysis.Table, error) {
 		}
 	}
 	if f.From != "" {
-		frame, err := readFrame([]string{f.From}, "")
+		frame, err := readFrame([]string{f.From}, "", nil)
 		if err != nil {
 			return analysis.Table{}, err
 		}

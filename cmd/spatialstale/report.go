@@ -9,7 +9,6 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/report"
-	"github.com/spatialstale/spatialstale/store"
 )
 
 type reportCmd struct {
@@ -44,7 +43,7 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Format == "html" {
 		return c.html(e)
 	}
-	frame, err := readFrame(c.Runs, c.Prices)
+	frame, err := readFrame(c.Runs, c.Prices, nil)
 	if err != nil {
 		return err
 	}
@@ -102,20 +101,11 @@ func (c *reportCmd) html(e *env) error {
 	case c.Out == "" && len(c.Runs) > 1:
 		return usageError{errors.New("a page of several runs belongs to none of their folders; give --out FILE")}
 	}
-	frame, err := readFrame(c.Runs, c.Prices)
+	maker := newPageMaker()
+	defer maker.Close()
+	frame, err := readFrame(c.Runs, c.Prices, maker)
 	if err != nil {
 		return err
-	}
-	maker := newPageMaker()
-	for _, dir := range c.Runs {
-		stored, err := store.Open(dir)
-		if err != nil {
-			return err
-		}
-		defer stored.Close()
-		if err := maker.gather(stored, dir, frame); err != nil {
-			return err
-		}
 	}
 	tables, figures, err := chosen(frame.Tables(), frame.Figures(), c.Table)
 	if err != nil {

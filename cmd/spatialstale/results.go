@@ -18,27 +18,33 @@ import (
 )
 
 // readFrame reads runs into a frame, counted by the prices of a file, or for ""
-// by those that each run was made with and the list that ships.
-func readFrame(dirs []string, prices string) (*analysis.Frame, error) {
+// by those that each run was made with and the list that ships. A page, where
+// there is one, takes what it shows of them.
+func readFrame(dirs []string, prices string, page *pageMaker) (*analysis.Frame, error) {
 	list, err := readPrices(prices)
 	if err != nil {
 		return nil, err
 	}
 	f := &analysis.Frame{}
 	for _, dir := range dirs {
-		if err := readRun(f, dir, list, prices != ""); err != nil {
+		if err := readRun(f, dir, list, prices != "", page); err != nil {
 			return nil, err
 		}
 	}
 	return f, f.End()
 }
 
-func readRun(f *analysis.Frame, dir string, list *price.List, given bool) error {
+func readRun(f *analysis.Frame, dir string, list *price.List, given bool, page *pageMaker) error {
 	stored, err := run.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer stored.Close()
+	var source analysis.Source = stored
+	if page != nil {
+		source = page.gather(stored, dir, f)
+	} else {
+		defer stored.Close()
+	}
 	models := stored.Manifest().Models
 	if !given {
 		if list, err = run.PricesOf(list, models); err != nil {
@@ -50,7 +56,7 @@ func readRun(f *analysis.Frame, dir string, list *price.List, given bool) error 
 			f.PricedBy(list.Dated(m.Name))
 		}
 	}
-	return f.Read(dir, stored, func(c *record.Call) (*int64, bool) {
+	return f.Read(dir, source, func(c *record.Call) (*int64, bool) {
 		cost := run.CostOf(list, c)
 		if cost == nil {
 			return nil, false
@@ -62,7 +68,12 @@ func readRun(f *analysis.Frame, dir string, list *price.List, given bool) error 
 // results prints what a run comes to: for people the summary, for programs the
 // tables. After a session it also writes the run's page.
 func (f *executionFlags) results(e *env, dir string, after bool) error {
-	frame, err := readFrame([]string{dir}, f.Prices)
+	var page *pageMaker
+	if after {
+		page = newPageMaker()
+		defer page.Close()
+	}
+	frame, err := readFrame([]string{dir}, f.Prices, page)
 	if err != nil {
 		return err
 	}
@@ -72,7 +83,7 @@ func (f *executionFlags) results(e *env, dir string, after bool) error {
 	}
 	hints := []string{"Run folder:  " + dir}
 	if after {
-		hints = append(hints, leavePage(dir, frame))
+		hints = append(hints, leavePage(dir, frame, page))
 	}
 	if format == "text" {
 		err = printSummary(e.stdout, frame.Summary(), append(hints,
@@ -117,19 +128,24 @@ func commandLine(args ...string) string {
 // waits for report, which has more to read.
 const pagedTrials = 50_000
 
-// leavePage writes the page of a run into its folder and returns a line that
-// says where it is. A run is no worse for a page that cannot be written.
-func leavePage(dir string, f *analysis.Frame) string {
-	const page = "Page:        "
+// leavePage writes the page of a run, in place of an older one, into its folder
+// and returns a line that says where it is. A run is no worse for a page that
+// cannot be written.
+func leavePage(dir string, f *analysis.Frame, m *pageMaker) string {
+	const words = "Page:        "
 	later := commandLine("report", dir, "--format", "html")
 	if f.Planned() > pagedTrials {
-		return page + later
+		return words + later
 	}
-	path, err := runPage(dir, f)
+	path := filepath.Join(dir, pageName)
+	page, err := m.page(f.Summary(), f.Tables(), f.Figures())
+	if err == nil {
+		_, err = writePage(path, page, true)
+	}
 	if err != nil {
 		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s", err, later)
 	}
-	return page + path
+	return words + path
 }
 
 func colored(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
