@@ -56,6 +56,10 @@ func (f *Frame) Summary() Summary {
 		}
 	}
 	s.Lost = append(s.Lost, f.runWarnings()...)
+	s.Names = f.shortened(models, func(short string) bool {
+		return slices.ContainsFunc(s.Findings, func(f Finding) bool { return strings.Contains(f.Text, short) }) ||
+			slices.ContainsFunc(s.Lost, func(text string) bool { return strings.Contains(text, short) })
+	})
 	return s
 }
 

@@ -99,14 +99,20 @@ func joined(names []string) string {
 
 // modelNotes give the full names behind short ones, and say what controls are.
 func (f *Frame) modelNotes(models []string) []string {
-	var notes []string
-	for _, m := range models {
-		if name, ok := f.short[m]; ok {
-			notes = append(notes, name[strings.LastIndexByte(name, '['):]+" "+m)
-		}
-	}
+	notes := f.shortened(models, func(string) bool { return true })
 	if slices.ContainsFunc(models, isControl) {
 		notes = append(notes, noteControls)
+	}
+	return notes
+}
+
+// shortened gives the full names behind the short ones that are used.
+func (f *Frame) shortened(models []string, used func(short string) bool) []string {
+	var notes []string
+	for _, m := range models {
+		if short, ok := f.short[m]; ok && used(short) {
+			notes = append(notes, short[strings.LastIndexByte(short, '['):]+" "+m)
+		}
 	}
 	return notes
 }

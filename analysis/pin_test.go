@@ -292,6 +292,15 @@ func TestPinnedNumbers(t *testing.T) {
 	}
 }
 
+// A model that the summary calls by a short name is named in full below it.
+func TestSummaryNamesModels(t *testing.T) {
+	s := collect(t, pinned(t)["default"]).Summary()
+	want := []string{"[1] ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02"}
+	if !slices.Equal(s.Names, want) {
+		t.Errorf("a summary that speaks of ref/mixed [1] names %q, want %q", s.Names, want)
+	}
+}
+
 // comparePinned names the first lines that differ.
 func comparePinned(t *testing.T, want, got string) {
 	t.Helper()

@@ -49,6 +49,7 @@ type Summary struct {
 	Title    string    // of the study, or of several
 	Findings []Finding // models before controls, the strongest contrast first
 	Lost     []string  // what failed or is missing, and what that means; empty when nothing is
+	Names    []string  // the models behind short names in all that: [1] and the full name
 }
 
 // A Finding is one sentence with its number and interval.

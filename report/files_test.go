@@ -123,6 +123,7 @@ a lake,omcd,success,1,,,0,,,1,1,,,,
 // What a terminal shows at the end of a run.
 func TestSummary(t *testing.T) {
 	s := page(t).Summary
+	s.Names = []string{"[1] ref/mixed?trust=0.5&tpr=0.9"}
 	hints := []string{"", "all tables: spatialstale report 'runs/my run' --table contrasts,detection,navigation-text", "the page:   runs/my run/report.html"}
 	var b bytes.Buffer
 	if err := report.Summary(&b, s, report.SummaryOptions{Width: 60, Hints: hints}); err != nil {
@@ -133,6 +134,7 @@ func TestSummary(t *testing.T) {
   0.72].
 · The reader loses nothing.
 ! 2 of 300 trials failed.
+[1] ref/mixed?trust=0.5&tpr=0.9
 
 all tables: spatialstale report 'runs/my run' --table contrasts,detection,navigation-text
 the page:   runs/my run/report.html
@@ -147,7 +149,7 @@ the page:   runs/my run/report.html
 func TestSummaryKeepsItsLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.Map(rapid.StringOfN(rapid.RuneFrom([]rune("abc 漢\x1b\n")), 1, 200, -1), func(s string) string { return "x" + s })
-		s := analysis.Summary{Title: rapid.StringOfN(rapid.RuneFrom([]rune("abc ")), 0, 40, -1).Draw(t, "title"), Lost: rapid.SliceOfN(word, 0, 9).Draw(t, "lost")}
+		s := analysis.Summary{Title: rapid.StringOfN(rapid.RuneFrom([]rune("abc ")), 0, 40, -1).Draw(t, "title"), Lost: rapid.SliceOfN(word, 0, 9).Draw(t, "lost"), Names: rapid.SliceOfN(word, 0, 9).Draw(t, "names")}
 		for _, words := range rapid.SliceOfN(word, 0, 60).Draw(t, "findings") {
 			s.Findings = append(s.Findings, analysis.Finding{Text: words})
 		}

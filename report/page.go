@@ -87,7 +87,7 @@ type pageView struct {
 	Policy             string
 	Title, Facts       string
 	Ribbon             string // is on top of everything when models are built-in agents
-	Lost               []string
+	Lost, Names        []string
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic
 	Few                bool     // results: they need no folding
@@ -142,7 +142,7 @@ type pageFigure struct {
 func pageViewOf(p *Page) (*pageView, error) {
 	v := &pageView{
 		CSS: template.CSS(pageCSS), PlayerJS: template.JS(playerJS), PageJS: template.JS(pageJS), Policy: policy(),
-		Title: clean(p.Summary.Title), Lost: cleaned(p.Summary.Lost),
+		Title: clean(p.Summary.Title), Lost: cleaned(p.Summary.Lost), Names: cleaned(p.Summary.Names),
 	}
 	for _, f := range p.Summary.Findings {
 		f.Text = clean(f.Text)

@@ -38,11 +38,12 @@ func Summary(w io.Writer, s analysis.Summary, opts SummaryOptions) error {
 	for _, f := range s.Findings {
 		sentences = append(sentences, f.Text)
 	}
-	findings := p.fitting(sentences, "· ", "more findings", free-len(lost))
+	names := p.fitting(s.Names, "", "more names", free/4)
+	findings := p.fitting(sentences, "· ", "more findings", free-len(lost)-len(names))
 	for _, part := range []struct {
 		style string
 		lines []string
-	}{{bold, title}, {"", findings}, {alarm, lost}} {
+	}{{bold, title}, {"", findings}, {alarm, lost}, {dim, names}} {
 		for _, line := range part.lines {
 			p.line(p.style(part.style, line))
 		}
