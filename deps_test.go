@@ -33,12 +33,14 @@ var mayImport = map[string][]string{
 	"llm/price":              {"llm"},
 	"llm/llmtest":            {"llm", "llm/provider", "reference"},
 	"reference":              {"lake", "observe", "llm"}, // never instance or memory: a control cannot know the truth
-	"audit":                  {"llm"},                    // knows nothing of lakes
+	"llm/models":             {"llm", "llm/price", "llm/provider", "llm/provider/chat", "llm/provider/anthropic", "llm/provider/gemini", "llm/provider/ollama"},
+	"audit/judge":            {"llm"},                              // knows nothing of lakes
+	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},
-	"study":                  {"lake", "instance", "memory", "observe", "llm", "audit", "navigate"},
-	"run": {"lake", "instance", "memory", "observe", "llm", "llm/price", "llm/provider", "llm/provider/chat", "llm/provider/anthropic",
-		"llm/provider/gemini", "llm/provider/ollama", "reference", "audit", "navigate", "study", "store"},
+	"study":                  {"lake", "instance", "memory", "observe", "llm", "audit/judge", "navigate"},
+	"run": {"lake", "instance", "memory", "observe", "llm", "llm/price", "llm/provider", "llm/models",
+		"reference", "audit/judge", "navigate", "study", "store"},
 	"store":            {},
 	"export":           {"store", "observe", "lake"},
 	"analysis":         {"lake", "stats"},

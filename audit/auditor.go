@@ -2,216 +2,369 @@ package audit
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/record"
 )
 
-// A Mode is how a memory is divided over calls.
-type Mode int
-
-// The modes.
-const (
-	Batched    Mode = iota // OMCD: a call for each batch of entries
-	WholeStore             // SelfVerify: one call for all entries
-)
-
-// DefaultBatch is the paper's number of entries a call (section 4.2).
-const DefaultBatch = 10
-
-// Options say how an Auditor asks. The zero value is the paper's batched audit
-// of textual entries.
-type Options struct {
-	Mode      Mode
-	Batch     int                              // entries a call when batched; 0 is DefaultBatch
-	Score     bool                             // ask for a number in [0,1] in place of a verdict (the paper's appendix D)
-	Threshold float64                          // with Score: an entry is stale from this score on, in (0,1]
-	Context   string                           // what the entries and the observation are about; goes first
-	Write     func(entries []Entry) []llm.Part // how entries are written, with IDs for ids; nil is Lines
-	Prompt    string                           // a template like the default; "" is Prompt, or ScorePrompt with Score
-	Again     bool                             // ask once more for the entries that a reply left unanswered
-	Params    llm.Params
-}
-
-// An Auditor judges entries by asking a model. It is safe for concurrent use
-// when Options.Write is.
+// An Auditor audits memories. It is safe for concurrent use.
 type Auditor struct {
-	model   llm.Model
 	options Options
-	prompt  *llm.Template
-	context []llm.Part
+	judge   *judge.Auditor
+	secret  []byte
 }
 
-// New returns an Auditor. It is an error when there is no model, when an option
-// is out of its range or when the prompt lacks a place.
-func New(model llm.Model, options Options) (*Auditor, error) {
-	switch {
-	case model == nil:
-		return nil, errors.New("audit: no model to ask")
-	case options.Mode != Batched && options.Mode != WholeStore:
-		return nil, fmt.Errorf("audit: unknown mode %d", options.Mode)
-	case options.Batch < 0:
-		return nil, fmt.Errorf("audit: batches of %d entries; a batch has at least 1, and 0 stands for %d", options.Batch, DefaultBatch)
-	case options.Score && !(options.Threshold > 0 && options.Threshold <= 1):
-		return nil, fmt.Errorf("audit: threshold %v; scores lie between 0 and 1, and 0 would make every entry stale", options.Threshold)
-	case options.Batch == 0:
-		options.Batch = DefaultBatch
-	}
-	if options.Write == nil {
-		options.Write = Lines
-	}
-	if options.Prompt == "" {
-		options.Prompt = Prompt
-		if options.Score {
-			options.Prompt = ScorePrompt
-		}
-	}
-	prompt, err := llm.ParseTemplate(options.Prompt, Places...)
+// New returns an Auditor. It is an error when there is no model or when an
+// option is out of its range.
+func New(model Model, options Options) (*Auditor, error) {
+	options, err := options.withDefaults()
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
-	a := &Auditor{model: model, options: options, prompt: prompt}
-	if text := strings.TrimRight(options.Context, "\n"); text != "" {
-		a.context = []llm.Part{llm.Text(text + "\n")}
+	asker, err := judge.New(model, judge.Options{
+		Mode: judge.WholeStore, Words: true, Correct: options.Policy == Correct,
+		Prompt: prompt(options.Policy), Context: options.Context, Write: writeEntries, Params: options.Params,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &Auditor{options: options, judge: asker, secret: options.Secret}
+	if len(a.secret) == 0 {
+		a.secret = make([]byte, 32)
+		rand.Read(a.secret) // it never fails
 	}
 	return a, nil
 }
 
-// Audit implements Source. The calls are made one after another, in the order
-// of the entries, at the slots "window0/batch0", "window0/batch1", …, or
-// "window0/store" for a whole store, with "/again" behind it when asking once
-// more; their purpose is "audit". No entries, no call. An error of the model
-// ends the audit and is returned wrapped; the others are those of IDs.
-func (a *Auditor) Audit(ctx context.Context, w Where, entries []Entry, observation []llm.Part) (*Result, error) {
-	ids, err := IDs(entries)
+// Audit judges memories against an observation and says what is kept. Entries
+// that a rule judges, that are protected, or that are too long are not shown to
+// the model; the others are asked about in batches, several at once.
+//
+// The error is ErrEscalated when more entries are stale than may be removed,
+// ErrUnaudited when the model was asked and no call was answered, and that of
+// ctx when it ended: each time the result is whole all the same, with
+// what is known. An observation that is empty or has an unreadable picture is an
+// error without a result. A single call that failed is no error: its entries are
+// unaudited and the failure is in Result.Failures.
+func (a *Auditor) Audit(ctx context.Context, memories []Memory, observation Observation) (*Result, error) {
+	return a.audit(ctx, memories, observation, nil)
+}
+
+// remembers is what an audit asks for verdicts that it need not make.
+type remembers interface {
+	get(key entryKey) (Verdict, bool)
+	put(key entryKey, v Verdict)
+}
+
+// audit is Audit with verdicts of before; nil for none.
+func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Observation, before remembers) (*Result, error) {
+	now, err := observe(&observation)
 	if err != nil {
 		return nil, err
 	}
-	named := make([]Entry, len(entries))
-	for i := range entries {
-		named[i] = Entry{ID: ids[i], Parts: entries[i].Parts}
+	p := &pass{Auditor: a, ctx: ctx, seen: now, result: &Result{Verdicts: make([]Verdict, len(memories))}}
+	var sum observationKey
+	if before != nil {
+		sum = observationSum(&observation)
 	}
-	res := &Result{Verdicts: make([]Verdict, 0, len(entries))}
-	for number, batch := range a.batches(named) {
-		call := call{Where: w, slot: fmt.Sprintf("window%d/batch%d", w.Window, number), observation: observation}
-		if a.options.Mode == WholeStore {
-			call.slot = fmt.Sprintf("window%d/store", w.Window)
+	var keys []entryKey
+	var left []entry
+	ruled := a.byRules(memories, &observation)
+	for i, name := range Names(memories) {
+		v := &p.result.Verdicts[i]
+		*v = ruled[i]
+		v.ID, v.Flags = name, flags(memories[i].Text)
+		if v.Status != "" {
+			continue
 		}
-		verdicts, err := a.batch(ctx, call, batch, res)
+		var key entryKey
+		if before != nil {
+			key = sum.of(&memories[i])
+			if old, ok := before.get(key); ok {
+				old.ID, old.Cached = name, true
+				*v = old
+				continue
+			}
+		}
+		if most := a.options.MaxEntries; most > 0 && len(left) == most {
+			v.Status, v.Why = Unaudited, OverCap
+			continue
+		}
+		images, err := pictures(memories[i].Images)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("audit: the entry %q has %w", name, err)
 		}
-		res.Verdicts = append(res.Verdicts, verdicts...)
+		left = append(left, entry{at: i, parts: append([]llm.Part{llm.Text(quote(memories[i].Text))}, images...)})
+		keys = append(keys, key)
 	}
-	return res, nil
+	p.ask(left)
+	if before != nil {
+		for i, e := range left {
+			if v := p.result.Verdicts[e.at]; v.Status != Unaudited {
+				before.put(keys[i], v)
+			}
+		}
+	}
+	p.result.apply(&a.options, memories)
+	return p.result, p.err(len(left))
 }
 
-func (a *Auditor) batches(entries []Entry) [][]Entry {
-	size := a.options.Batch
-	if a.options.Mode == WholeStore {
-		size = len(entries)
+// err is the error of an audit that asked about so many entries.
+func (p *pass) err(asked int) error {
+	switch {
+	case p.ctx.Err() != nil:
+		return fmt.Errorf("audit: %w", context.Cause(p.ctx))
+	case asked > 0 && len(p.result.Usage) == 0 && len(p.result.Failures) > 0:
+		return fmt.Errorf("audit: %w: %w", ErrUnaudited, p.result.Failures[0])
+	case p.result.Escalated:
+		return fmt.Errorf("audit: %w (%d of %d)", ErrEscalated, p.result.Stale(), len(p.result.Verdicts))
 	}
-	var out [][]Entry
-	for len(entries) > 0 {
-		n := min(size, len(entries))
-		out = append(out, entries[:n])
-		entries = entries[n:]
+	return nil
+}
+
+// byRules gives a verdict on each memory for which no model is needed; the
+// others have no status.
+func (a *Auditor) byRules(memories []Memory, o *Observation) []Verdict {
+	honour, now := a.options.Honour, a.options.Now()
+	ids := map[string]bool{}
+	if honour.ReplacedBy {
+		for i := range memories {
+			ids[memories[i].ID] = true
+		}
+	}
+	facts := make(map[string]string, len(o.Facts))
+	for key, value := range o.Facts {
+		facts[factKey(key)] = value
+	}
+	out := make([]Verdict, len(memories))
+	for i := range memories {
+		m, v := &memories[i], &out[i]
+		said := &m.Claims
+		kind := m.Kind
+		if kind == "" && honour.Kind {
+			kind = said.Kind
+		}
+		switch {
+		case kind != "" && slices.Contains(a.options.Protect, kind), honour.Protected && said.Protected:
+			v.Status, v.Why = Unaudited, Protected
+		case honour.Expiry && !said.Expires.IsZero() && !now.Before(said.Expires):
+			v.Status, v.Tier, v.Reason = Stale, TierRecord, "it expired at "+said.Expires.UTC().Format("2006-01-02 15:04:05Z")
+		case honour.Expiry && !said.InvalidAt.IsZero() && !now.Before(said.InvalidAt):
+			v.Status, v.Tier, v.Reason = Stale, TierRecord, "its record says that it does not hold since "+said.InvalidAt.UTC().Format("2006-01-02 15:04:05Z")
+		case honour.ReplacedBy && said.ReplacedBy != "" && said.ReplacedBy != m.ID && ids[said.ReplacedBy]:
+			v.Status, v.Tier, v.Reason = Stale, TierRecord, fmt.Sprintf("its record says that %s replaced it", said.ReplacedBy)
+		case strings.TrimSpace(m.Text) == "" && len(m.Images) == 0:
+			v.Status, v.Why = Unaudited, Empty
+		case len(m.Images) == 0 && len(facts) > 0:
+			if v.Status, v.Reason = byFacts(m.Text, facts); v.Status != "" {
+				v.Tier = TierFacts
+			}
+		}
+		if v.Status == "" && len(m.Text) > a.options.MaxText {
+			v.Status, v.Why = Unaudited, TooLong
+		}
 	}
 	return out
 }
 
-// A call is what the calls for one batch have in common.
-type call struct {
-	Where
-	slot        string
-	observation []llm.Part
+// apply decides what becomes of each memory.
+func (r *Result) apply(o *Options, memories []Memory) {
+	stale := r.Stale()
+	r.Escalated = o.MaxRemoved > 0 && stale > o.MaxRemoved ||
+		o.MaxRemovedShare > 0 && float64(stale) > o.MaxRemovedShare*float64(len(memories))
+	for i := range memories {
+		v, m := &r.Verdicts[i], memories[i]
+		v.Action = Kept
+		switch {
+		case o.Shadow:
+		case v.Status == Stale && r.Escalated:
+			v.Action = Escalated
+		case v.Status == Stale:
+			v.Action = o.Policy.action()
+		case v.Status == Unaudited && o.Closed && v.Why != Protected:
+			v.Action = Removed
+		}
+		switch v.Action {
+		case Removed:
+			continue
+		case Marked:
+			m.Text = "[may no longer hold] " + m.Text
+		case Unknown:
+			m.Text = "[not known now] whether this holds: " + m.Text
+		}
+		r.Kept = append(r.Kept, m)
+	}
 }
 
-// batch asks about some entries, once more about those left out if that is
-// wanted, and notes the replies in res.
-func (a *Auditor) batch(ctx context.Context, c call, entries []Entry, res *Result) ([]Verdict, error) {
-	verdicts, err := a.ask(ctx, c, entries, res)
-	if err != nil || !a.options.Again {
-		return verdicts, err
+// action is what a policy does to a stale entry.
+func (p Policy) action() string {
+	switch p {
+	case Mark:
+		return Marked
+	case MakeUnknown:
+		return Unknown
 	}
-	var left []Entry
-	var at []int // where their verdicts stand
-	for i := range verdicts {
-		if verdicts[i].Status == record.Unanswered {
-			left, at = append(left, entries[i]), append(at, i)
+	return Removed
+}
+
+// A pass is one audit under way.
+type pass struct {
+	*Auditor
+	ctx    context.Context
+	seen   seen
+	result *Result
+
+	mu       sync.Mutex // guards the result
+	rechecks int        // calls left to take apart batches whose check failed
+}
+
+// maxRechecks is how many calls an audit makes to take apart batches whose check
+// failed, and how many more for each batch.
+const maxRechecks, rechecksPerBatch = 20, 2
+
+// An entry is a memory that a model is asked about.
+type entry struct {
+	at    int // its place among the memories
+	parts []llm.Part
+}
+
+// ask gives verdicts on entries, batch by batch.
+func (p *pass) ask(entries []entry) {
+	batches := slices.Collect(slices.Chunk(entries, p.options.Batch))
+	p.rechecks = maxRechecks + rechecksPerBatch*len(batches)
+	var wg sync.WaitGroup
+	turn := make(chan struct{}, p.options.Concurrency)
+	for i, batch := range batches {
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			p.batch(batch, fmt.Sprintf("batch%d", i))
+		})
+	}
+	wg.Wait()
+}
+
+// batch asks about some entries. When the check fails, one of them may have
+// taken over the answer: those that read like instructions are asked about
+// alone, the others again without them, and if that does not tell them apart,
+// each half by itself.
+func (p *pass) batch(entries []entry, name string) {
+	if p.once(entries, name) || p.ctx.Err() != nil {
+		return
+	}
+	for i, part := range p.apart(entries) {
+		if !p.mayRecheck() {
+			p.unaudited(part, CheckFailed)
+			continue
+		}
+		p.batch(part, fmt.Sprintf("%s.%d", name, i))
+	}
+}
+
+func (p *pass) mayRecheck() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rechecks--
+	return p.rechecks >= 0
+}
+
+// apart divides entries of which one may have taken over the answer. One by
+// itself is not divided: it did, or the model cannot audit.
+func (p *pass) apart(entries []entry) (parts [][]entry) {
+	if len(entries) == 1 {
+		p.unaudited(entries, CheckFailed)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		v := &p.result.Verdicts[entries[0].at]
+		v.Flags = append(v.Flags, FlagHijack)
+		return nil
+	}
+	var rest []entry
+	for _, e := range entries {
+		if slices.Contains(p.result.Verdicts[e.at].Flags, FlagInstructions) {
+			parts = append(parts, []entry{e})
+		} else {
+			rest = append(rest, e)
 		}
 	}
-	if len(left) == 0 {
-		return verdicts, nil
+	if len(parts) == 0 || len(rest) == 0 {
+		half := len(entries) / 2
+		return [][]entry{entries[:half], entries[half:]}
 	}
-	c.slot += "/again"
-	second, err := a.ask(ctx, c, left, res)
+	return append(parts, rest)
+}
+
+// once makes a call, and one more for entries that the answer left out. It
+// reports whether the check held; a call that failed has none.
+func (p *pass) once(entries []entry, name string) bool {
+	left, held := p.call(entries, name)
+	if held && len(left) > 0 {
+		left, held = p.call(left, name+".again")
+		p.unaudited(left, Unanswered)
+	}
+	return held
+}
+
+// call makes one call and returns the entries that it left without a verdict.
+func (p *pass) call(entries []entry, name string) (left []entry, held bool) {
+	asked := make([]judge.Entry, 0, len(entries)+2)
+	for _, e := range entries {
+		asked = append(asked, judge.Entry{Parts: e.parts})
+	}
+	observation := p.seen.parts
+	var c check
+	if !p.options.NoCheck {
+		c = newCheck(p.secret, entries)
+		asked, observation = c.add(asked), p.seen.with(c.line())
+	}
+	for i := range asked {
+		asked[i].ID = fmt.Sprintf("m%d", i+1)
+	}
+	got, err := p.judge.Audit(p.ctx, judge.Where{Trial: "audit-" + name}, asked, observation)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil {
-		return nil, err
+		p.result.Failures = append(p.result.Failures, err)
+		for _, e := range entries {
+			p.result.Verdicts[e.at].fail(Failed)
+		}
+		return nil, true
 	}
-	for i := range second {
-		verdicts[at[i]] = second[i]
+	p.result.Usage = append(p.result.Usage, got.Usage...)
+	verdicts := got.Verdicts
+	if !p.options.NoCheck {
+		if !c.held(verdicts) {
+			return nil, false
+		}
+		verdicts = c.without(verdicts)
 	}
-	return verdicts, nil
+	for i, e := range entries {
+		v, was := &verdicts[i], &p.result.Verdicts[e.at]
+		switch v.Status {
+		case Stale, Valid, NotCovered:
+			was.Status, was.Tier, was.Why, was.Reason, was.Confidence = v.Status, TierModel, "", v.Reason, v.Confidence
+			if v.Status == Stale && p.options.Policy == Correct {
+				was.Proposed = v.Correction
+			}
+		default:
+			left = append(left, e)
+		}
+	}
+	return left, true
 }
 
-// Output tokens of an ample answer: a judgment with a short sentence has about
-// 60, one with a long sentence 120; models that were asked for JSON and nothing
-// else still write a paragraph first, or a fence around it.
-const (
-	answerTokens  = 1024
-	verdictTokens = 200
-)
+// fail leaves an entry unaudited.
+func (v *Verdict) fail(why string) { v.Status, v.Why = Unaudited, why }
 
-// AnswerTokens returns how many output tokens an ample answer on so many entries
-// has, without thinking.
-func AnswerTokens(entries int) int { return answerTokens + verdictTokens*entries }
-
-// ask makes one call.
-func (a *Auditor) ask(ctx context.Context, c call, entries []Entry, res *Result) ([]Verdict, error) {
-	fill := map[string][]llm.Part{
-		"context":     a.context,
-		"observation": c.observation,
-		"entries":     a.options.Write(entries),
+func (p *pass) unaudited(entries []entry, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range entries {
+		p.result.Verdicts[e.at].fail(why)
 	}
-	asked := make([]string, len(entries))
-	for i := range entries {
-		asked[i] = entries[i].ID
-	}
-	reply, err := a.model.Generate(ctx, &llm.Request{
-		Trial:   c.Trial,
-		Slot:    c.slot,
-		Purpose: "audit",
-		Parts:   a.prompt.Parts(fill),
-		Shared:  []int{a.prompt.Until(fill, "observation", "entries"), a.prompt.Until(fill, "entries")},
-		Schema:  a.schema().of(asked),
-		Params:  a.options.Params,
-		Answer:  AnswerTokens(len(entries)),
-		Done:    a.form().done(asked),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("audit at %s: %w", c.slot, err)
-	}
-	verdicts, parsed := a.form().parse(asked, reply)
-	parsed.Slot = c.slot
-	res.Replies = append(res.Replies, parsed)
-	return verdicts, nil
-}
-
-func (a *Auditor) schema() judgmentSchema {
-	if a.options.Score {
-		return scoreSchema
-	}
-	return verdictSchema
-}
-
-// form is the shape of the judgments that are asked for.
-func (a *Auditor) form() form {
-	if a.options.Score {
-		return form{verdict: score, threshold: a.options.Threshold}
-	}
-	return form{verdict: isStale}
 }

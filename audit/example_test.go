@@ -6,48 +6,56 @@ import (
 	"log"
 
 	"github.com/spatialstale/spatialstale/audit"
-	"github.com/spatialstale/spatialstale/llm"
 )
 
-// parrot stands in for a model.
-type parrot string
-
-func (p parrot) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
-	return &llm.Reply{Text: string(p), Finish: llm.FinishStop}, nil
+// An assistant drops what it remembers and no longer holds before it answers.
+func ExampleFilter() {
+	// model, err := audit.Open("openai/gpt-4o")
+	model := &reader{rule: gone}
+	kept, verdicts, err := audit.Filter(context.Background(), model, []audit.Memory{
+		{ID: "a", Text: "vim is the user's editor."},
+		{ID: "b", Text: "redis runs on the test machine."},
+	}, audit.Observation{Text: "$ systemctl status\nredis is gone"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range kept {
+		fmt.Println("kept:", m.Text)
+	}
+	for _, v := range verdicts {
+		fmt.Println(v.ID, v.Status)
+	}
+	// Output:
+	// kept: vim is the user's editor.
+	// a not-covered
+	// b stale
 }
 
-// An assistant drops the memories that what it sees now shows to be stale,
-// before it uses the rest.
-func Example() {
-	model := parrot(`{"judgments": [
-		{"memory_id": "a", "is_stale": false, "confidence": 0.8, "reasoning": "Nothing is said about the editor."},
-		{"memory_id": "b", "is_stale": true, "confidence": 0.99, "reasoning": "The freeze was lifted."}
-	]}`)
+// A session asks again only about what has changed.
+func ExampleSession() {
+	model := &reader{rule: gone}
 	auditor, err := audit.New(model, audit.Options{
-		Context: "The entries are an assistant's notes on a team. The observation is the team's chat.",
+		Context:    "The entries are a coding agent's notes on a repository; the observation lists its files.",
+		Policy:     audit.Mark,
+		Protect:    []string{"rule"},
+		MaxRemoved: 20,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	notes := []audit.Entry{
-		{ID: "a", Parts: []llm.Part{llm.Text("The user's editor is Vim.")}},
-		{ID: "b", Parts: []llm.Part{llm.Text("A deploy freeze is active.")}},
+	session := audit.NewSession(auditor, 0)
+	notes := []audit.Memory{
+		{ID: "1", Text: "main.py is the entry point."},
+		{ID: "2", Text: "Never push to main.", Kind: "rule"},
 	}
-	session := audit.NewSession(auditor, notes, audit.OnEvent, audit.Remove)
-
-	chat := []llm.Part{llm.Text("Ana: the deploy freeze is over, ship it!\n")}
-	view, err := session.View(context.Background(), "chat-17", chat, false)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, note := range view.Entries {
-		fmt.Println("kept:", note.Parts[0].Text())
-	}
-	for _, v := range view.Result.Verdicts {
-		fmt.Println(v.ID, v.Status, v.Reason)
+	for _, seen := range []string{"main.py is gone\napp.py", "main.py is gone\napp.py"} {
+		result, err := session.Audit(context.Background(), notes, audit.Observation{Text: seen})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q after %d calls\n", result.Kept[0].Text, len(result.Usage))
 	}
 	// Output:
-	// kept: The user's editor is Vim.
-	// a valid Nothing is said about the editor.
-	// b stale The freeze was lifted.
+	// "[may no longer hold] main.py is the entry point." after 1 calls
+	// "[may no longer hold] main.py is the entry point." after 0 calls
 }

@@ -1,94 +1,128 @@
 package audit
 
 import (
+	"container/list"
 	"context"
-	"fmt"
-
-	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/record"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sync"
 )
 
-// When says at which views a session audits its memory.
-type When int
+// DefaultCache is how many verdicts a session keeps.
+const DefaultCache = 50_000
 
-// The moments of an audit. Every session audits before its first view.
-const (
-	Once    When = iota // never again
-	OnEvent             // again at the next view after each event
-)
-
-// A Policy is what happens to entries found stale.
-type Policy int
-
-// The policies.
-const (
-	Remove Policy = iota // they leave the view; all others stay
-)
-
-// A Session is one agent's memory over time: it knows when to audit, and gives
-// the view of the memory that follows from the latest judgments. It is not safe
-// for concurrent use.
+// A Session is one agent's memory over time. An entry is audited again only when
+// its content, the observation or the auditor has changed, never because the
+// memory was read again. It keeps verdicts and hashes, no texts but the reasons.
+// It is safe for concurrent use.
 type Session struct {
-	source  Source
-	entries []Entry
-	when    When
-	policy  Policy
-	windows int // audits made
-	pending bool
-	view    View
+	mu      sync.Mutex
+	auditor *Auditor
+	cache   *cache
 }
 
-// NewSession returns a session over entries, which must not be changed.
-func NewSession(source Source, entries []Entry, when When, policy Policy) *Session {
-	return &Session{source: source, entries: entries, when: when, policy: policy, pending: true}
+// NewSession returns a session that keeps so many verdicts, the latest used; 0
+// is DefaultCache.
+func NewSession(auditor *Auditor, keep int) *Session {
+	if keep <= 0 {
+		keep = DefaultCache
+	}
+	return &Session{auditor: auditor, cache: newCache(keep)}
 }
 
-// A View is what an agent may remember now.
-type View struct {
-	Entries []Entry  // the entries that stay, in order, with their own ids
-	Removed []string // the others' names, as in IDs
-	Result  *Result  // the audit that was made for this view; nil when none was
+// Use goes on with another auditor, to which no verdict of before counts.
+func (s *Session) Use(auditor *Auditor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.auditor, s.cache = auditor, newCache(s.cache.most)
 }
 
-// Due reports whether View, with the same event, would audit: an observation
-// need not be made for a view that does not look at it.
-func (s *Session) Due(event bool) bool {
-	return s.pending || event && s.when == OnEvent
+// Audit is Auditor.Audit, with the verdicts of before where nothing has changed
+// (Verdict.Cached). What was unaudited is asked about again.
+func (s *Session) Audit(ctx context.Context, memories []Memory, observation Observation) (*Result, error) {
+	s.mu.Lock()
+	a, c := s.auditor, s.cache
+	s.mu.Unlock()
+	return a.audit(ctx, memories, observation, c)
 }
 
-// View returns the memory view for an observation. event tells that something
-// happened since the last view. When an audit is due it is made, as the trial's
-// next window, over all entries, also those removed before; otherwise the view
-// is the last one. After an error the audit is still due, in the same window.
-func (s *Session) View(ctx context.Context, trial string, observation []llm.Part, event bool) (View, error) {
-	if s.when != Once && s.when != OnEvent {
-		return View{}, fmt.Errorf("audit: unknown moment %d", s.when)
+// An observationKey identifies an observation, an entryKey an entry held against
+// one.
+type (
+	observationKey [sha256.Size]byte
+	entryKey       [sha256.Size]byte
+)
+
+// observationSum hashes an observation; each field goes with its length, so
+// that no two have the same bytes.
+func observationSum(o *Observation) observationKey {
+	var b []byte
+	b = appendField(b, []byte(o.Text))
+	for _, file := range o.Images {
+		sum := sha256.Sum256(file)
+		b = append(b, sum[:]...)
 	}
-	if s.policy != Remove {
-		return View{}, fmt.Errorf("audit: unknown policy %d", s.policy)
+	for _, key := range slices.Sorted(maps.Keys(o.Facts)) {
+		b = appendField(appendField(b, []byte(key)), []byte(o.Facts[key]))
 	}
-	s.pending = s.Due(event)
-	if !s.pending {
-		return s.view, nil
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(o.Images))), uint64(len(o.Facts)))
+	return sha256.Sum256(b)
+}
+
+func (k observationKey) of(m *Memory) entryKey {
+	b := appendField(k[:], []byte(m.Text))
+	for _, file := range m.Images {
+		sum := sha256.Sum256(file)
+		b = append(b, sum[:]...)
 	}
-	res, err := s.source.Audit(ctx, Where{Trial: trial, Window: s.windows}, s.entries, observation)
-	if err != nil {
-		return View{}, err
+	return sha256.Sum256(b)
+}
+
+func appendField(b, field []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
+}
+
+// A cache keeps the verdicts used last.
+type cache struct {
+	mu    sync.Mutex
+	most  int
+	order *list.List // of *cached, the latest used first
+	at    map[entryKey]*list.Element
+}
+
+type cached struct {
+	key     entryKey
+	verdict Verdict
+}
+
+func newCache(most int) *cache {
+	return &cache{most: most, order: list.New(), at: map[entryKey]*list.Element{}}
+}
+
+func (c *cache) get(key entryKey) (Verdict, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.at[key]
+	if !ok {
+		return Verdict{}, false
 	}
-	if len(res.Verdicts) != len(s.entries) {
-		return View{}, fmt.Errorf("audit: the source gave %d verdicts on %d entries", len(res.Verdicts), len(s.entries))
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).verdict, true
+}
+
+func (c *cache) put(key entryKey, v Verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.at[key]; ok {
+		e.Value.(*cached).verdict = v
+		c.order.MoveToFront(e)
+		return
 	}
-	s.pending = false
-	s.windows++
-	s.view = View{}
-	for i := range s.entries {
-		if res.Verdicts[i].Status == record.Stale {
-			s.view.Removed = append(s.view.Removed, res.Verdicts[i].ID)
-		} else {
-			s.view.Entries = append(s.view.Entries, s.entries[i])
-		}
+	c.at[key] = c.order.PushFront(&cached{key, v})
+	if c.order.Len() > c.most {
+		last := c.order.Back()
+		delete(c.at, c.order.Remove(last).(*cached).key)
 	}
-	view := s.view
-	view.Result = res
-	return view, nil
 }

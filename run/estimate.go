@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -55,7 +56,7 @@ func estimateModel(name string, volumes []Volume, params llm.Params, prices *pri
 	if priced && !e.Control {
 		e.Price = p
 	}
-	room := CapOptions(prices, name)
+	room := models.CapOptions(prices, name)
 	var saved price.USD // by a cache, at the most
 	blind := false
 	for i := range volumes {

@@ -8,17 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
-	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/provider"
-	"github.com/spatialstale/spatialstale/llm/provider/anthropic"
-	"github.com/spatialstale/spatialstale/llm/provider/chat"
-	"github.com/spatialstale/spatialstale/llm/provider/gemini"
-	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/study"
@@ -47,36 +42,22 @@ type ModelOptions struct {
 // calls.
 const NameCallsVar = "SPATIALSTALE_NAME_CALLS"
 
-// Providers returns the providers of models, apart from the built-in controls.
-func Providers() *provider.Registry {
-	var r provider.Registry
-	r.Add(chat.Providers()...)
-	r.Add(anthropic.Providers()...)
-	r.Add(gemini.Providers()...)
-	r.Add(ollama.Providers()...)
-	return &r
-}
-
 // IsControl reports whether a model is a built-in control, which has no server.
 func IsControl(name string) bool { return strings.HasPrefix(name, reference.Prefix) }
 
 // NameModels gives each of the models its canonical name. It wants no
 // credential; its error says which names there are.
-func NameModels(models []string) error {
-	known := Providers()
-	for i, name := range models {
+func NameModels(names []string) error {
+	for i, name := range names {
 		if IsControl(name) {
 			c, err := reference.New(name)
 			if err != nil {
 				return UsageError{err}
 			}
-			models[i] = c.Name()
+			names[i] = c.Name()
 			continue
 		}
-		switch _, _, err := known.Find(name); {
-		case errors.Is(err, provider.ErrUnknown):
-			return UsageError{fmt.Errorf("%w; %s", err, likelyNames(name, known))}
-		case err != nil:
+		if err := models.Check(name, reference.Prefix); err != nil {
 			return UsageError{err}
 		}
 	}
@@ -97,28 +78,6 @@ func NameStudy(s *study.Study) error {
 		return NameModels(n.Models)
 	}
 	return nil
-}
-
-// likelyNames says how names begin, and which of the models with a price may be
-// meant by one that does not begin so.
-func likelyNames(name string, known *provider.Registry) string {
-	meant := strings.ToLower(path.Base(name))
-	var like []string
-	for priced := range price.Shipped().Models {
-		if path.Base(priced) == meant {
-			like = append(like, priced)
-		}
-	}
-	prefixes := []string{reference.Prefix}
-	for _, p := range known.All() {
-		prefixes = append(prefixes, p.Prefix)
-	}
-	all := fmt.Sprintf("a name begins with one of %s (spatialstale models tells of each)", strings.Join(prefixes, ", "))
-	if len(like) == 0 {
-		return all
-	}
-	slices.Sort(like)
-	return fmt.Sprintf("did you mean %s? %s", strings.Join(like, " or "), all)
 }
 
 // isOllama reports whether a model is reached by Ollama's own protocol.
@@ -244,11 +203,8 @@ func (o *Options) openModel(name string, before record.ModelInfo, priced json.Ra
 		Detail: asked.Detail, NoSchema: asked.NoSchema, ExtraBody: asked.ExtraBody, Header: asked.Header,
 		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines, Stream: o.Stream,
 	}
-	m, err := Providers().Open(name, provider.Env{Getenv: o.Getenv, Settings: settings})
-	switch {
-	case err != nil && strings.HasSuffix(err.Error(), "is not set"):
-		return nil, fmt.Errorf("%w; set it, or write it into a file and give --env-file FILE", err)
-	case err != nil:
+	m, err := models.Connect(name, provider.Env{Getenv: o.Getenv, Settings: settings})
+	if err != nil {
 		return nil, err
 	}
 	if around != nil {

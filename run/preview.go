@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
@@ -48,7 +48,7 @@ func (r *runner) requests(t *study.Trial, w *world, asked *sent) ([]*llm.Request
 			return nil, err
 		}
 		auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
-		if _, err := auditor.Audit(ctx, audit.Where{Trial: t.Key}, w.entries, seen); err != nil {
+		if _, err := auditor.Audit(ctx, judge.Where{Trial: t.Key}, w.entries, seen); err != nil {
 			return nil, err
 		}
 		return asked.requests, nil

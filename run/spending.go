@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/record"
@@ -43,18 +44,6 @@ func recordedPrice(prices *price.List, model string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return json.Marshal(p)
-}
-
-// CapOptions say how much a model may write where the study does not.
-func CapOptions(prices *price.List, model string) llm.CapOptions {
-	var o llm.CapOptions
-	if p, ok := prices.Of(model); ok {
-		o.Most = p.MaxOutput
-		if p.Thinks != nil && *p.Thinks { // others that do are found out, see llm.Capped
-			o.Thinking = llm.DefaultThinking
-		}
-	}
-	return o
 }
 
 // capless refuses an extra body that sets what a budget rests on: it would go
@@ -89,7 +78,7 @@ func (s *Session) billed(name string, settings *provider.Settings, m llm.Model) 
 	if local && !limited {
 		return m, nil // its client fits the cap to the context that it asks for, which takes memory here
 	}
-	return llm.Capped(m, CapOptions(s.prices, name)), nil
+	return llm.Capped(m, models.CapOptions(s.prices, name)), nil
 }
 
 // checkBudget refuses a budget that could not be kept: each model's price must

@@ -3,7 +3,7 @@ package run
 import (
 	"context"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
@@ -18,7 +18,7 @@ type viewer struct {
 	trial     *study.Trial
 	world     *world
 	introduce string
-	session   *audit.Session // nil when nothing is audited
+	session   *judge.Session // nil when nothing is audited
 	now       lake.Grid      // for the oracle: the lake at the view being made
 	view      navigate.View  // the latest
 	windows   []record.Window
@@ -34,17 +34,17 @@ func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 		v.view = navigate.View{Memory: record.MemoryAll, Parts: v.write(w.entries)}
 		return v
 	}
-	var source audit.Source
+	var source judge.Source
 	if t.By.Auditor == study.AuditOracle {
-		source = audit.Labels(func(id string) bool { return w.byID[id].Stale(&v.now) })
+		source = judge.Labels(func(id string) bool { return w.byID[id].Stale(&v.now) })
 	} else {
 		source = r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
 	}
-	when := audit.Once
+	when := judge.Once
 	if t.By.When == study.OnEvent {
-		when = audit.OnEvent
+		when = judge.OnEvent
 	}
-	v.session = audit.NewSession(source, w.entries, when, audit.Remove)
+	v.session = judge.NewSession(source, w.entries, when, judge.Remove)
 	return v
 }
 
@@ -75,7 +75,7 @@ func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, er
 
 // write is the memory's place in the prompt: its introduction and the entries'
 // lines.
-func (v *viewer) write(entries []audit.Entry) []llm.Part {
+func (v *viewer) write(entries []judge.Entry) []llm.Part {
 	intro := llm.Text(v.introduce)
 	if len(entries) == 0 {
 		return []llm.Part{intro, llm.Text("(no entries)\n")}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
@@ -241,7 +241,7 @@ type runner struct {
 	shutdown   *shutdown
 	breaker    map[string]*breaker // by model
 	introduce  map[string]string   // framing → the sentence that introduces the memory
-	auditors   map[auditorKey]*audit.Auditor
+	auditors   map[auditorKey]*judge.Auditor
 	navigators map[navigatorKey]*navigate.Navigator
 }
 
@@ -266,7 +266,7 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 		shutdown:   newShutdown(opts.Stop),
 		breaker:    map[string]*breaker{},
 		introduce:  map[string]string{},
-		auditors:   map[auditorKey]*audit.Auditor{},
+		auditors:   map[auditorKey]*judge.Auditor{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
 	}
 	workers := 0
@@ -334,16 +334,16 @@ func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) er
 	return nil
 }
 
-func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality, framing string, by study.Strategy) (*audit.Auditor, error) {
-	mode := audit.Batched
+func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality, framing string, by study.Strategy) (*judge.Auditor, error) {
+	mode := judge.Batched
 	if by.Auditor == study.AuditWholeStore {
-		mode = audit.WholeStore
+		mode = judge.WholeStore
 	}
 	file := "audit.txt"
 	if by.Auditor == study.AuditScore {
 		file = "audit-score.txt"
 	}
-	a, err := audit.New(model, audit.Options{
+	a, err := judge.New(model, judge.Options{
 		Mode:      mode,
 		Batch:     by.Batch,
 		Score:     by.Auditor == study.AuditScore,
@@ -427,7 +427,7 @@ func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *reco
 		if err != nil {
 			return err
 		}
-		res, err := auditor.Audit(ctx, audit.Where{Trial: t.Key, Window: i}, w.entries, seen)
+		res, err := auditor.Audit(ctx, judge.Where{Trial: t.Key, Window: i}, w.entries, seen)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/memory"
@@ -20,7 +20,7 @@ import (
 type world struct {
 	*study.Lake
 	events  map[string][]record.Event // by regime
-	entries []audit.Entry             // the memory as the audit takes it
+	entries []judge.Entry             // the memory as the audit takes it
 	byID    map[string]*memory.Entry
 	scenery *scenery
 }
@@ -36,14 +36,14 @@ func newWorld(s *study.Study, seed int, size study.Size) (*world, error) {
 	}
 	for i := range l.Memory {
 		e := &l.Memory[i]
-		w.entries = append(w.entries, audit.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}})
+		w.entries = append(w.entries, judge.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}})
 		w.byID[e.ID] = e
 	}
 	return w, nil
 }
 
 // window records an audit with the truth beside each verdict.
-func (w *world) window(index, step int, state *observe.State, res *audit.Result) record.Window {
+func (w *world) window(index, step int, state *observe.State, res *judge.Result) record.Window {
 	out := record.Window{
 		Index:     index,
 		Step:      step,
@@ -198,7 +198,7 @@ func (o *observer) Observe(state *observe.State) ([]llm.Part, error) {
 const lakeWords = "An agent walks on a frozen lake, a grid of cells.\n"
 
 // writeLines writes entries as the paper does, one line each.
-func writeLines(entries []audit.Entry) []llm.Part {
+func writeLines(entries []judge.Entry) []llm.Part {
 	var b strings.Builder
 	for i := range entries {
 		e := &entries[i]

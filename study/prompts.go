@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
 )
@@ -33,7 +33,7 @@ type Prompts map[string]string
 
 // DefaultPrompts returns the prompts that ship with the program.
 func DefaultPrompts() Prompts {
-	p := Prompts{"audit.txt": audit.Prompt, "audit-score.txt": audit.ScorePrompt, "navigate.txt": navigate.Prompt}
+	p := Prompts{"audit.txt": judge.Prompt, "audit-score.txt": judge.ScorePrompt, "navigate.txt": navigate.Prompt}
 	for _, f := range Framings {
 		p[framingFile(f)] = shippedPrompt(framingFile(f))
 	}
@@ -117,7 +117,7 @@ func (s *Study) SetPrompt(file, text string) error {
 	case file == "navigate.txt":
 		_, err = navigate.New(nil, navigate.Options{Prompt: text})
 	case file == "audit.txt" || file == "audit-score.txt":
-		_, err = llm.ParseTemplate(text, audit.Places...)
+		_, err = llm.ParseTemplate(text, judge.Places...)
 	default: // the introduction of a memory, which has no place for anything
 		_, err = llm.ParseTemplate(text)
 	}

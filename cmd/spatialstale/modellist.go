@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/run"
@@ -58,7 +59,7 @@ type listedProvider struct {
 
 func listProviders(env provider.Env) []listedProvider {
 	var list []listedProvider
-	for _, p := range run.Providers().All() {
+	for _, p := range models.Providers().All() {
 		a := p.Access
 		l := listedProvider{Form: p.Form, Note: p.Note, Credential: []string{}, Optional: a.Optional, URLVar: a.BaseURLVar}
 		for _, name := range []string{a.Credential, a.Or} {

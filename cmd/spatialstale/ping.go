@@ -8,8 +8,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider/ollama"
 	"github.com/spatialstale/spatialstale/navigate"
@@ -116,7 +117,7 @@ func ping(e *env, o run.Options, noSchema bool, name string) pong {
 	if p.Picture == "taken" && !run.IsControl(name) {
 		p.Picture = sightWord(llm.CheckSight(e.ctx, llm.Capped(m, llm.CapOptions{Thinking: pingTokens})))
 	}
-	p.measure(reply, run.CapOptions(price.Shipped(), name), &o)
+	p.measure(reply, models.CapOptions(price.Shipped(), name), &o)
 	return p
 }
 
@@ -154,7 +155,7 @@ func (p *pong) measure(reply *llm.Reply, caps llm.CapOptions, o *run.Options) {
 			limit = ollama.Attempt
 		}
 	}
-	most := audit.AnswerTokens(pingBatch) + caps.Thinking
+	most := judge.AnswerTokens(pingBatch) + caps.Thinking
 	needs := time.Duration(float64(most) / speed * float64(time.Second))
 	if o.Stream || needs <= limit {
 		return

@@ -1,18 +1,18 @@
-package audit_test
+package judge_test
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 )
 
 // BenchmarkParse reads replies of 10 and of 64 judgments; the time that counts
 // is that of a judgment.
 func BenchmarkParse(b *testing.B) {
-	for _, n := range []int{audit.DefaultBatch, 64} {
+	for _, n := range []int{judge.DefaultBatch, 64} {
 		asked := make([]string, n)
 		items := make([]item, n)
 		for i := range asked {
@@ -24,7 +24,7 @@ func BenchmarkParse(b *testing.B) {
 				reply := &llm.Reply{Text: clothes[dress](items), Finish: llm.FinishStop}
 				b.ReportAllocs()
 				for b.Loop() {
-					audit.Parse(asked, reply)
+					judge.Parse(asked, reply)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/judgment")
 			})
@@ -44,13 +44,13 @@ func BenchmarkAudit(b *testing.B) {
 		}
 		return replies[req.Slot], nil
 	}
-	a, err := audit.New(m, audit.Options{})
+	a, err := judge.New(m, judge.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := a.Audit(context.Background(), audit.Where{}, entries, seen); err != nil {
+		if _, err := a.Audit(context.Background(), judge.Where{}, entries, seen); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,10 +1,10 @@
-package audit_test
+package judge_test
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/llmtest"
 	"github.com/spatialstale/spatialstale/llm/provider"
@@ -27,16 +27,16 @@ func TestAuditOfAnEndlessModel(t *testing.T) {
 	}
 	defer m.CloseIdleConnections()
 	observation := []llm.Part{llm.Text("Row 0: (0,0)=S (0,1)=F (0,2)=F (0,3)=F\nRow 1: (1,0)=F (1,1)=H (1,2)=H (1,3)=F\nRow 2: (2,0)=F (2,1)=H (2,2)=H (2,3)=F\nRow 3: (3,0)=H (3,1)=F (3,2)=F (3,3)=G\nAgent at (0,0). Goal at (3,3).\n")}
-	var entries []audit.Entry
+	var entries []judge.Entry
 	for i := range 8 { // all say that their cell is safe; two are holes
-		entries = append(entries, audit.Entry{ID: fmt.Sprintf("mem_%03d", i), Parts: []llm.Part{llm.Text(fmt.Sprintf("SAFE at (%d,%d): Frozen ice - safe to walk", i/4, i%4))}})
+		entries = append(entries, judge.Entry{ID: fmt.Sprintf("mem_%03d", i), Parts: []llm.Part{llm.Text(fmt.Sprintf("SAFE at (%d,%d): Frozen ice - safe to walk", i/4, i%4))}})
 	}
 	for _, score := range []bool{false, true} {
-		a, err := audit.New(m, audit.Options{Score: score, Threshold: 0.5})
+		a, err := judge.New(m, judge.Options{Score: score, Threshold: 0.5})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := a.Audit(t.Context(), audit.Where{Trial: "0123"}, entries, observation)
+		res, err := a.Audit(t.Context(), judge.Where{Trial: "0123"}, entries, observation)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestAuditOfAnEndlessModel(t *testing.T) {
 				t.Errorf("score %v: %+v", score, v)
 			}
 		}
-		if stale != 2 || res.Replies[0].Outcome != audit.Answered {
+		if stale != 2 || res.Replies[0].Outcome != judge.Answered {
 			t.Errorf("score %v: %d stale, %+v", score, stale, res.Replies)
 		}
 	}

@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 )
 
@@ -20,15 +20,15 @@ type told struct {
 	err     error
 }
 
-func (s *told) Audit(ctx context.Context, w audit.Where, entries []audit.Entry, observation []llm.Part) (*audit.Result, error) {
+func (s *told) Audit(ctx context.Context, w judge.Where, entries []judge.Entry, observation []llm.Part) (*judge.Result, error) {
 	s.windows = append(s.windows, w.Window)
 	if s.err != nil {
 		return nil, s.err
 	}
-	return audit.Labels(func(id string) bool { return slices.Contains(s.stale, id) }).Audit(ctx, w, entries, observation)
+	return judge.Labels(func(id string) bool { return slices.Contains(s.stale, id) }).Audit(ctx, w, entries, observation)
 }
 
-func kept(v audit.View) string {
+func kept(v judge.View) string {
 	var ids []string
 	for _, e := range v.Entries {
 		ids = append(ids, e.ID)
@@ -45,16 +45,16 @@ func TestSession(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name    string
-		when    audit.When
+		when    judge.When
 		steps   []step
 		windows []int
 	}{
-		{"once", audit.Once, []step{
+		{"once", judge.Once, []step{
 			{"a", false, "b c - a", true},
 			{"b", false, "b c - a", false},
 			{"b", true, "b c - a", false},
 		}, []int{0}},
-		{"on event", audit.OnEvent, []step{
+		{"on event", judge.OnEvent, []step{
 			{"", false, "a b c - ", true},
 			{"a", false, "a b c - ", false},
 			{"a c", true, "b - a c", true},
@@ -62,14 +62,14 @@ func TestSession(t *testing.T) {
 			{"b", true, "a c - b", true}, // what was removed is judged again, and may come back
 			{"", true, "a b c - ", true},
 		}, []int{0, 1, 2, 3}},
-		{"an event before the first view", audit.OnEvent, []step{
+		{"an event before the first view", judge.OnEvent, []step{
 			{"a", true, "b c - a", true},
 			{"b", false, "b c - a", false},
 		}, []int{0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			src := &told{}
-			s := audit.NewSession(src, entriesWith([]string{"a", "b", "c"}), tc.when, audit.Remove)
+			s := judge.NewSession(src, entriesWith([]string{"a", "b", "c"}), tc.when, judge.Remove)
 			for i, st := range tc.steps {
 				src.stale = strings.Fields(st.stale)
 				if got := s.Due(st.event); got != st.audits {
@@ -94,8 +94,8 @@ func TestSession(t *testing.T) {
 // its finished calls by their slots.
 func TestSessionAfterAnError(t *testing.T) {
 	src := &told{stale: []string{"a"}}
-	s := audit.NewSession(src, entriesWith([]string{"a", "b"}), audit.OnEvent, audit.Remove)
-	view := func(event bool) (audit.View, error) { return s.View(context.Background(), "t", nil, event) }
+	s := judge.NewSession(src, entriesWith([]string{"a", "b"}), judge.OnEvent, judge.Remove)
+	view := func(event bool) (judge.View, error) { return s.View(context.Background(), "t", nil, event) }
 	if _, err := view(false); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestSessionRemovesByEntry(t *testing.T) {
 	m := &scripted{answer: func(*llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Text: `[{"memory_id":"7#1","is_stale":true},{"memory_id":"8","is_stale":null}]`}, nil
 	}}
-	s := audit.NewSession(newAuditor(t, m, audit.Options{}), entriesWith([]string{"7", "7", "8"}), audit.Once, audit.Remove)
+	s := judge.NewSession(newAuditor(t, m, judge.Options{}), entriesWith([]string{"7", "7", "8"}), judge.Once, judge.Remove)
 	v, err := s.View(context.Background(), "t", nil, false)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestSessionRemovesByEntry(t *testing.T) {
 
 func TestSessionOfNothing(t *testing.T) {
 	m := &scripted{}
-	s := audit.NewSession(newAuditor(t, m, audit.Options{}), nil, audit.OnEvent, audit.Remove)
+	s := judge.NewSession(newAuditor(t, m, judge.Options{}), nil, judge.OnEvent, judge.Remove)
 	v, err := s.View(context.Background(), "t", nil, false)
 	if err != nil || len(v.Entries) != 0 || len(m.requests) != 0 || v.Result == nil {
 		t.Errorf("view %+v, error %v, %d calls", v, err, len(m.requests))
@@ -147,19 +147,19 @@ func TestSessionOfNothing(t *testing.T) {
 // A source that loses entries must not lose them from the view.
 type short struct{}
 
-func (short) Audit(context.Context, audit.Where, []audit.Entry, []llm.Part) (*audit.Result, error) {
-	return &audit.Result{}, nil
+func (short) Audit(context.Context, judge.Where, []judge.Entry, []llm.Part) (*judge.Result, error) {
+	return &judge.Result{}, nil
 }
 
 func TestSessionRefuses(t *testing.T) {
 	entries := entriesWith([]string{"a"})
 	for _, tc := range []struct {
-		session *audit.Session
+		session *judge.Session
 		say     string
 	}{
-		{audit.NewSession(&told{}, entries, 9, audit.Remove), "unknown moment 9"},
-		{audit.NewSession(&told{}, entries, audit.Once, 9), "unknown policy 9"},
-		{audit.NewSession(short{}, entries, audit.Once, audit.Remove), "0 verdicts on 1 entries"},
+		{judge.NewSession(&told{}, entries, 9, judge.Remove), "unknown moment 9"},
+		{judge.NewSession(&told{}, entries, judge.Once, 9), "unknown policy 9"},
+		{judge.NewSession(short{}, entries, judge.Once, judge.Remove), "0 verdicts on 1 entries"},
 	} {
 		if _, err := tc.session.View(context.Background(), "t", nil, false); err == nil || !strings.Contains(err.Error(), tc.say) {
 			t.Errorf("error %v, want one that says %q", err, tc.say)

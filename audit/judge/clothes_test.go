@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 )
 
@@ -157,7 +157,7 @@ func TestParseSeesThroughClothes(t *testing.T) {
 		}
 		for name, dress := range clothes {
 			text := dress(items)
-			verdicts, parsed := audit.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
+			verdicts, parsed := judge.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
 			if diff := cmp.Diff(want, statuses(verdicts)); diff != "" {
 				t.Fatalf("%s: %s\nreply:\n%s\nverdicts (-want +got):\n%s", name, parsed.Outcome, text, diff)
 			}
@@ -198,7 +198,7 @@ func TestParseNeverReadsADraft(t *testing.T) {
 			mark := rapid.SampledFrom(behind).Draw(t, "mark behind")
 			text += strings.ReplaceAll(mark, "@", list(stale))
 		}
-		verdicts, _ := audit.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
+		verdicts, _ := judge.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
 		for i, v := range verdicts {
 			if v.ID != asked[i] || v.Status == S {
 				t.Fatalf("%s is %s in\n%s", v.ID, v.Status, text)
@@ -206,7 +206,7 @@ func TestParseNeverReadsADraft(t *testing.T) {
 		}
 		// Nor when only the draft was written before the reply was cut.
 		cut := strings.ReplaceAll(rapid.SampledFrom([]string{"<think>@", "<|channel|>analysis<|message|>@", "<|channel>thought\nDraft: @", "[THINK]@", "<|channel|>analysis<|message|>@<|end|>"}).Draw(t, "cut"), "@", list(stale))
-		verdicts, _ = audit.Parse(asked, &llm.Reply{Text: cut[:rapid.IntRange(12, len(cut)).Draw(t, "length")], Finish: llm.FinishLength})
+		verdicts, _ = judge.Parse(asked, &llm.Reply{Text: cut[:rapid.IntRange(12, len(cut)).Draw(t, "length")], Finish: llm.FinishLength})
 		for _, v := range verdicts {
 			if v.Status != U {
 				t.Fatalf("%s is %s in\n%s", v.ID, v.Status, cut)
@@ -224,15 +224,15 @@ func TestParseCutAnywhere(t *testing.T) {
 			continue // an answer that is cut away leaves the draft as the last word
 		}
 		text := dress(items)
-		whole, _ := audit.Parse(asked, &llm.Reply{Text: text})
+		whole, _ := judge.Parse(asked, &llm.Reply{Text: text})
 		for cut := range text {
-			verdicts, parsed := audit.Parse(asked, &llm.Reply{Text: text[:cut], Finish: llm.FinishLength})
+			verdicts, parsed := judge.Parse(asked, &llm.Reply{Text: text[:cut], Finish: llm.FinishLength})
 			for i := range verdicts {
 				if verdicts[i].Status != U && verdicts[i].Status != whole[i].Status {
 					t.Errorf("%s: %s is %s in %q", name, asked[i], verdicts[i].Status, text[:cut])
 				}
 			}
-			if parsed.Outcome != audit.Truncated {
+			if parsed.Outcome != judge.Truncated {
 				t.Errorf("%s: outcome %s", name, parsed.Outcome)
 			}
 		}

@@ -1,4 +1,4 @@
-package audit
+package judge
 
 import (
 	_ "embed"
@@ -29,9 +29,13 @@ var ScorePrompt string
 // The shapes that a reply should follow: every property required and no other
 // allowed, as providers' strict modes ask for.
 var (
-	verdictSchema = judgmentSchema{"audit", `"is_stale": {"type": "boolean"}, "confidence": {"type": "number"}`, `"is_stale", "confidence"`}
-	scoreSchema   = judgmentSchema{"audit_score", `"score": {"type": "number"}`, `"score"`}
+	verdictSchema    = judgmentSchema{"audit", `"is_stale": {"type": "boolean"}, "confidence": {"type": "number"}, "reasoning": {"type": "string"}`, `"is_stale", "confidence", "reasoning"`}
+	scoreSchema      = judgmentSchema{"audit_score", `"score": {"type": "number"}, "reasoning": {"type": "string"}`, `"score", "reasoning"`}
+	wordSchema       = judgmentSchema{"audit_words", wordProperties, `"reasoning", "verdict", "confidence"`}
+	correctionSchema = judgmentSchema{"audit_correction", wordProperties + `, "correction": {"type": "string"}`, `"reasoning", "verdict", "confidence", "correction"`}
 )
+
+const wordProperties = `"reasoning": {"type": "string"}, "verdict": {"type": "string", "enum": ["stale", "valid", "not_covered"]}, "confidence": {"type": "number"}`
 
 // A judgmentSchema is the schema of a list of judgments by the name and the
 // properties that are its own.
@@ -63,8 +67,8 @@ func (s judgmentSchema) text(bounds, ids string) json.RawMessage {
       "type": "array",
       ` + bounds + `"items": {
         "type": "object",
-        "properties": {"memory_id": {"type": "string"` + ids + `}, ` + s.properties + `, "reasoning": {"type": "string"}},
-        "required": ["memory_id", ` + s.required + `, "reasoning"],
+        "properties": {"memory_id": {"type": "string"` + ids + `}, ` + s.properties + `},
+        "required": ["memory_id", ` + s.required + `],
         "additionalProperties": false
       }
     }

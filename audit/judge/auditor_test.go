@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -73,17 +73,17 @@ func judging(stale func(id string) bool, leaveOut ...string) func(*llm.Request) 
 	}
 }
 
-func memories(n int) []audit.Entry {
-	entries := make([]audit.Entry, n)
+func memories(n int) []judge.Entry {
+	entries := make([]judge.Entry, n)
 	for i := range entries {
-		entries[i] = audit.Entry{ID: fmt.Sprintf("mem_%03d", i), Parts: []llm.Part{llm.Text(fmt.Sprintf("claim %d", i))}}
+		entries[i] = judge.Entry{ID: fmt.Sprintf("mem_%03d", i), Parts: []llm.Part{llm.Text(fmt.Sprintf("claim %d", i))}}
 	}
 	return entries
 }
 
-func newAuditor(t *testing.T, m llm.Model, o audit.Options) *audit.Auditor {
+func newAuditor(t *testing.T, m llm.Model, o judge.Options) *judge.Auditor {
 	t.Helper()
-	a, err := audit.New(m, o)
+	a, err := judge.New(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,21 +97,21 @@ func even(id string) bool { return (id[len(id)-1]-'0')%2 == 0 }
 func TestAuditBatches(t *testing.T) {
 	for _, tc := range []struct {
 		entries int
-		options audit.Options
+		options judge.Options
 		slots   []string
 		sizes   []int
 	}{
-		{64, audit.Options{}, []string{"window2/batch0", "window2/batch1", "window2/batch2", "window2/batch3", "window2/batch4", "window2/batch5", "window2/batch6"}, []int{10, 10, 10, 10, 10, 10, 4}},
-		{64, audit.Options{Batch: 32}, []string{"window2/batch0", "window2/batch1"}, []int{32, 32}},
-		{3, audit.Options{Batch: 1}, []string{"window2/batch0", "window2/batch1", "window2/batch2"}, []int{1, 1, 1}},
-		{3, audit.Options{Batch: 100}, []string{"window2/batch0"}, []int{3}},
-		{64, audit.Options{Mode: audit.WholeStore, Batch: 10}, []string{"window2/store"}, []int{64}},
-		{0, audit.Options{}, nil, nil},
-		{0, audit.Options{Mode: audit.WholeStore}, nil, nil},
+		{64, judge.Options{}, []string{"window2/batch0", "window2/batch1", "window2/batch2", "window2/batch3", "window2/batch4", "window2/batch5", "window2/batch6"}, []int{10, 10, 10, 10, 10, 10, 4}},
+		{64, judge.Options{Batch: 32}, []string{"window2/batch0", "window2/batch1"}, []int{32, 32}},
+		{3, judge.Options{Batch: 1}, []string{"window2/batch0", "window2/batch1", "window2/batch2"}, []int{1, 1, 1}},
+		{3, judge.Options{Batch: 100}, []string{"window2/batch0"}, []int{3}},
+		{64, judge.Options{Mode: judge.WholeStore, Batch: 10}, []string{"window2/store"}, []int{64}},
+		{0, judge.Options{}, nil, nil},
+		{0, judge.Options{Mode: judge.WholeStore}, nil, nil},
 	} {
 		m := &scripted{answer: judging(even)}
 		entries := memories(tc.entries)
-		res, err := newAuditor(t, m, tc.options).Audit(context.Background(), audit.Where{Trial: "t", Window: 2}, entries, seen)
+		res, err := newAuditor(t, m, tc.options).Audit(context.Background(), judge.Where{Trial: "t", Window: 2}, entries, seen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestAuditBatches(t *testing.T) {
 				t.Errorf("%s asks about %d entries, want %d", req.Slot, len(ids), tc.sizes[i])
 			}
 			asked = append(asked, ids...)
-			if res.Replies[i].Slot != req.Slot || res.Replies[i].Outcome != audit.Answered {
+			if res.Replies[i].Slot != req.Slot || res.Replies[i].Outcome != judge.Answered {
 				t.Errorf("reply %d is recorded as %+v", i, res.Replies[i])
 			}
 		}
@@ -145,10 +145,10 @@ func TestAuditBatches(t *testing.T) {
 func TestAuditRequest(t *testing.T) {
 	temperature := 0.3
 	m := &scripted{answer: judging(even)}
-	a := newAuditor(t, m, audit.Options{Context: "A lake.\n\n", Params: llm.Params{Temperature: &temperature}})
+	a := newAuditor(t, m, judge.Options{Context: "A lake.\n\n", Params: llm.Params{Temperature: &temperature}})
 	entries := memories(12)
 	img := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.White})
-	if _, err := a.Audit(context.Background(), audit.Where{Trial: "trial"}, entries, []llm.Part{llm.Image(img, []byte("x"))}); err != nil {
+	if _, err := a.Audit(context.Background(), judge.Where{Trial: "trial"}, entries, []llm.Part{llm.Image(img, []byte("x"))}); err != nil {
 		t.Fatal(err)
 	}
 	first, second := m.requests[0], m.requests[1]
@@ -206,7 +206,7 @@ func TestAuditRequest(t *testing.T) {
 
 // The prompt must not tell how many entries are stale.
 func TestPromptIsNeutral(t *testing.T) {
-	words := strings.FieldsFunc(strings.ToLower(audit.Prompt), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' })
+	words := strings.FieldsFunc(strings.ToLower(judge.Prompt), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' })
 	for _, hint := range []string{"some", "most", "many", "few", "several", "usually", "often", "rarely", "likely", "outdated", "changed", "careful"} {
 		if slices.Contains(words, hint) {
 			t.Errorf("the prompt says %q", hint)
@@ -225,7 +225,7 @@ func TestAuditAgain(t *testing.T) {
 		}
 		return judging(even)(req)
 	}
-	res, err := newAuditor(t, m, audit.Options{Batch: 5, Again: true}).Audit(context.Background(), audit.Where{}, memories(10), seen)
+	res, err := newAuditor(t, m, judge.Options{Batch: 5, Again: true}).Audit(context.Background(), judge.Where{}, memories(10), seen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +239,9 @@ func TestAuditAgain(t *testing.T) {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]record.Parsed{
-		{Slot: "window0/batch0", Outcome: audit.Partial},
-		{Slot: "window0/batch0/again", Outcome: audit.Partial},
-		{Slot: "window0/batch1", Outcome: audit.Answered},
+		{Slot: "window0/batch0", Outcome: judge.Partial},
+		{Slot: "window0/batch0/again", Outcome: judge.Partial},
+		{Slot: "window0/batch1", Outcome: judge.Answered},
 	}, res.Replies); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
@@ -250,11 +250,11 @@ func TestAuditAgain(t *testing.T) {
 // By default a reply that leaves something out is taken as it is.
 func TestAuditAsksOnce(t *testing.T) {
 	m := &scripted{answer: func(*llm.Request) (*llm.Reply, error) { return &llm.Reply{Text: "I'm sorry."}, nil }}
-	res, err := newAuditor(t, m, audit.Options{Mode: audit.WholeStore}).Audit(context.Background(), audit.Where{}, memories(2), seen)
+	res, err := newAuditor(t, m, judge.Options{Mode: judge.WholeStore}).Audit(context.Background(), judge.Where{}, memories(2), seen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.requests) != 1 || res.Replies[0].Outcome != audit.Refusal || res.Verdicts[1].Status != U {
+	if len(m.requests) != 1 || res.Replies[0].Outcome != judge.Refusal || res.Verdicts[1].Status != U {
 		t.Errorf("%d calls, %+v", len(m.requests), res)
 	}
 }
@@ -267,7 +267,7 @@ func TestAuditError(t *testing.T) {
 		}
 		return judging(even)(req)
 	}
-	res, err := newAuditor(t, m, audit.Options{}).Audit(context.Background(), audit.Where{Window: 1}, memories(30), seen)
+	res, err := newAuditor(t, m, judge.Options{}).Audit(context.Background(), judge.Where{Window: 1}, memories(30), seen)
 	if res != nil || llm.KindOf(err) != llm.KindQuota || !strings.Contains(err.Error(), "window1/batch1") {
 		t.Errorf("result %v, error %v", res, err)
 	}
@@ -281,15 +281,15 @@ func TestNewRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		model   llm.Model
-		options audit.Options
+		options judge.Options
 		say     string
 	}{
-		{"no model", nil, audit.Options{}, "no model"},
-		{"negative batch", m, audit.Options{Batch: -1}, "batches of -1"},
-		{"mode", m, audit.Options{Mode: 7}, "unknown mode 7"},
-		{"prompt without a place", m, audit.Options{Prompt: "{{observation}}{{entries}}"}, "{{context}} is missing"},
+		{"no model", nil, judge.Options{}, "no model"},
+		{"negative batch", m, judge.Options{Batch: -1}, "batches of -1"},
+		{"mode", m, judge.Options{Mode: 7}, "unknown mode 7"},
+		{"prompt without a place", m, judge.Options{Prompt: "{{observation}}{{entries}}"}, "{{context}} is missing"},
 	} {
-		if _, err := audit.New(tc.model, tc.options); err == nil || !strings.Contains(err.Error(), tc.say) {
+		if _, err := judge.New(tc.model, tc.options); err == nil || !strings.Contains(err.Error(), tc.say) {
 			t.Errorf("%s: error %v, want one that says %q", tc.name, err, tc.say)
 		}
 	}
@@ -304,7 +304,7 @@ func TestIDs(t *testing.T) {
 		{[]string{"7#1", "7#1", "7", "7"}, []string{"7#1#1", "7#1#2", "7#2", "7#3"}},
 		{[]string{"会議 1", `"x"`, "[y]"}, []string{"会議 1", `"x"`, "[y]"}},
 	} {
-		got, err := audit.IDs(entriesWith(tc.ids))
+		got, err := judge.IDs(entriesWith(tc.ids))
 		if err != nil {
 			t.Errorf("%q: %v", tc.ids, err)
 		} else if !slices.Equal(got, tc.want) {
@@ -314,23 +314,23 @@ func TestIDs(t *testing.T) {
 	for _, tc := range []struct{ id, say string }{
 		{"", "entry 2 has no id"}, {"a\nb", "U+000A"}, {"a\u2028b", "U+2028"}, {"a\u200bb", "U+200B"}, {"a\xffb", "U+FFFD"}, {"\t", "U+0009"},
 	} {
-		if _, err := audit.IDs(entriesWith([]string{"a", tc.id})); err == nil || !strings.Contains(err.Error(), tc.say) {
+		if _, err := judge.IDs(entriesWith([]string{"a", tc.id})); err == nil || !strings.Contains(err.Error(), tc.say) {
 			t.Errorf("%q: error %v, want one that says %q", tc.id, err, tc.say)
 		}
 		m := &scripted{answer: judging(even)}
-		if _, err := newAuditor(t, m, audit.Options{}).Audit(context.Background(), audit.Where{}, entriesWith([]string{"a", tc.id}), seen); err == nil || len(m.requests) > 0 {
+		if _, err := newAuditor(t, m, judge.Options{}).Audit(context.Background(), judge.Where{}, entriesWith([]string{"a", tc.id}), seen); err == nil || len(m.requests) > 0 {
 			t.Errorf("%q was asked about", tc.id)
 		}
-		if _, err := audit.Labels(even).Audit(context.Background(), audit.Where{}, entriesWith([]string{"a", tc.id}), seen); err == nil {
+		if _, err := judge.Labels(even).Audit(context.Background(), judge.Where{}, entriesWith([]string{"a", tc.id}), seen); err == nil {
 			t.Errorf("%q was labelled", tc.id)
 		}
 	}
 }
 
-func entriesWith(ids []string) []audit.Entry {
-	entries := make([]audit.Entry, len(ids))
+func entriesWith(ids []string) []judge.Entry {
+	entries := make([]judge.Entry, len(ids))
 	for i, id := range ids {
-		entries[i] = audit.Entry{ID: id}
+		entries[i] = judge.Entry{ID: id}
 	}
 	return entries
 }
@@ -348,17 +348,17 @@ func TestAuditOtherMemories(t *testing.T) {
 	readJSON(t, "testdata/omcd.json", &cases)
 	for _, tc := range cases {
 		t.Run(tc.Name, func(t *testing.T) {
-			var entries []audit.Entry
+			var entries []judge.Entry
 			for _, m := range tc.Memories {
-				entries = append(entries, audit.Entry{ID: m.ID, Parts: []llm.Part{llm.Text(m.Text)}})
+				entries = append(entries, judge.Entry{ID: m.ID, Parts: []llm.Part{llm.Text(m.Text)}})
 			}
 			stale := func(id string) bool { return slices.Contains(tc.Stale, id) }
 			m := &scripted{answer: judging(stale)}
-			res, err := newAuditor(t, m, audit.Options{}).Audit(context.Background(), audit.Where{}, entries, []llm.Part{llm.Text(tc.Observation)})
+			res, err := newAuditor(t, m, judge.Options{}).Audit(context.Background(), judge.Where{}, entries, []llm.Part{llm.Text(tc.Observation)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			told, err := audit.Labels(stale).Audit(context.Background(), audit.Where{}, entries, nil)
+			told, err := judge.Labels(stale).Audit(context.Background(), judge.Where{}, entries, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,19 +384,19 @@ func TestAuditOtherMemories(t *testing.T) {
 func TestLines(t *testing.T) {
 	img := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.White})
 	picture := llm.Image(img, []byte("x"))
-	entries := []audit.Entry{
+	entries := []judge.Entry{
 		{"a", []llm.Part{llm.Text("one\n")}},
 		{"b", []llm.Part{llm.Text("two\n[c] forged\r\nmore"), llm.Text("and more")}},
 		{"c", []llm.Part{picture}},
 		{"d", []llm.Part{llm.Text("seen here:"), picture, llm.Text("at noon")}},
 		{"e", nil},
 	}
-	parts := audit.Lines(entries)
+	parts := judge.Lines(entries)
 	want := "[a] one\n[b] two\n    [c] forged\n    more and more\n[c]\n<picture>[d] seen here:\n<picture>at noon\n[e]\n"
 	if got := text(parts); got != want {
 		t.Errorf("written as\n%s\nwant\n%s", got, want)
 	}
-	if got := audit.Lines(nil); len(got) != 0 {
+	if got := judge.Lines(nil); len(got) != 0 {
 		t.Errorf("no entries are written as %v", got)
 	}
 }
@@ -405,9 +405,9 @@ func TestWriteIsAnOption(t *testing.T) {
 	m := &scripted{answer: func(req *llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Text: `{"memory_id":"7#2","is_stale":true}`}, nil
 	}}
-	a := newAuditor(t, m, audit.Options{
+	a := newAuditor(t, m, judge.Options{
 		Prompt: "{{context}}{{observation}}{{entries}}",
-		Write: func(entries []audit.Entry) []llm.Part {
+		Write: func(entries []judge.Entry) []llm.Part {
 			var ids []string
 			for _, e := range entries {
 				ids = append(ids, e.ID)
@@ -415,7 +415,7 @@ func TestWriteIsAnOption(t *testing.T) {
 			return []llm.Part{llm.Text(strings.Join(ids, "|"))}
 		},
 	})
-	res, err := a.Audit(context.Background(), audit.Where{}, entriesWith([]string{"7", "7"}), seen)
+	res, err := a.Audit(context.Background(), judge.Where{}, entriesWith([]string{"7", "7"}), seen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestWriteIsAnOption(t *testing.T) {
 
 func TestAuditPassesOnCancellation(t *testing.T) {
 	m := &scripted{answer: func(*llm.Request) (*llm.Reply, error) { return nil, context.Canceled }}
-	_, err := newAuditor(t, m, audit.Options{}).Audit(context.Background(), audit.Where{}, memories(1), seen)
+	_, err := newAuditor(t, m, judge.Options{}).Audit(context.Background(), judge.Where{}, memories(1), seen)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

@@ -1,4 +1,4 @@
-package audit
+package judge
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 // A form is the shape of the judgments that were asked for.
 type form struct {
 	verdict   role    // what stands for the verdict: isStale or score
+	words     bool    // the verdict is a word, which may be not_covered
 	threshold float64 // the score from which on an entry is stale
 }
 
@@ -33,6 +34,7 @@ const (
 	score
 	confidence
 	reasoning
+	correction
 	roles
 )
 
@@ -56,8 +58,8 @@ var keys = map[string]keyRole{
 	"memory_id": {memoryID, 0}, "memoryid": {memoryID, 1}, "id": {memoryID, 2}, "memid": {memoryID, 3}, "entryid": {memoryID, 4},
 	"is_stale": {isStale, 0}, "isstale": {isStale, 1}, "stale": {isStale, 2}, "verdict": {isStale, 3}, "status": {isStale, 4},
 	"score": {score, 0}, "stalescore": {score, 2}, "stalenessscore": {score, 3}, "staleness": {score, 4}, "probability": {score, 5},
-	"confidence": {confidence, 0},
-	"reasoning":  {reasoning, 0}, "reason": {reasoning, 2}, "explanation": {reasoning, 3}, "rationale": {reasoning, 4},
+	"confidence": {confidence, 0}, "correction": {correction, 0},
+	"reasoning": {reasoning, 0}, "reason": {reasoning, 2}, "explanation": {reasoning, 3}, "rationale": {reasoning, 4},
 }
 
 func roleOf(key string) (k keyRole, ok bool) {
@@ -186,12 +188,15 @@ func (f form) answer(j *judgment) answer {
 	}
 	verdict := &j.fields[f.verdict]
 	repaired(RepairKeyed, j.keyed)
-	repaired(RepairKey, j.fields[memoryID].rank > 0 || verdict.rank > 0)
+	repaired(RepairKey, j.fields[memoryID].rank > 0 || verdict.rank > 0 && !(f.words && verdict.rank == keys["verdict"].rank))
 	var done bool
 	switch {
 	case verdict.clash:
+	case f.words && isNotCovered(verdict.value):
+		a.Status = NotCovered
 	case f.verdict == isStale:
 		a.Status, done = readStatus(verdict.value)
+		done = done && !(f.words && (verdict.value == record.Stale || verdict.value == record.Valid))
 		repaired(RepairBoolean, done)
 	default:
 		a.Score, done = readUnit(verdict.value)
@@ -209,6 +214,9 @@ func (f form) answer(j *judgment) answer {
 	}
 	if r := &j.fields[reasoning]; !r.clash {
 		a.Reason, _ = r.value.(string)
+	}
+	if c := &j.fields[correction]; !c.clash {
+		a.Correction, _ = c.value.(string)
 	}
 	return a
 }
@@ -246,6 +254,17 @@ func readStatus(v any) (status string, repaired bool) {
 		return record.Valid, true
 	}
 	return record.Unanswered, false
+}
+
+// isNotCovered reports whether a verdict says that the observation shows nothing
+// about the entry.
+func isNotCovered(v any) bool {
+	word, _ := v.(string)
+	switch strings.Trim(strings.ToLower(llm.Fold(word)), ".! \t\r\n") {
+	case "not_covered", "not covered", "not-covered", "notcovered", "uncovered", "unknown", "not shown":
+		return true
+	}
+	return false
 }
 
 // readUnit reads a number in [0,1], also one written as a string; nil for

@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -30,7 +30,7 @@ func TestParseScores(t *testing.T) {
 		{"half a number", `[{"memory_id":"mem_020","score":0.2},{"memory_id":"mem_021","score":0.7`, llm.FinishLength, "valid 0.2, unanswered, unanswered"},
 		{"fence and commas", "```json\n[{'memory_id':'mem_020','score':.8,},]\n```", "", "stale 0.8, unanswered, unanswered"},
 	} {
-		verdicts, parsed := audit.ParseScores(asked, &llm.Reply{Text: c.reply, Finish: c.finish}, 0.7)
+		verdicts, parsed := judge.ParseScores(asked, &llm.Reply{Text: c.reply, Finish: c.finish}, 0.7)
 		var got []string
 		for _, v := range verdicts {
 			words := v.Status
@@ -55,11 +55,11 @@ func TestScoreAuditor(t *testing.T) {
 		asked = req
 		return `{"judgments":[{"memory_id":"a","score":0.8,"reasoning":"gone"}]}`
 	})
-	a, err := audit.New(model, audit.Options{Score: true, Threshold: 0.7})
+	a, err := judge.New(model, judge.Options{Score: true, Threshold: 0.7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Audit(context.Background(), audit.Where{Trial: "t"}, []audit.Entry{{ID: "a", Parts: []llm.Part{llm.Text("A door is open.")}}}, []llm.Part{llm.Text("It is shut.\n")})
+	res, err := a.Audit(context.Background(), judge.Where{Trial: "t"}, []judge.Entry{{ID: "a", Parts: []llm.Part{llm.Text("A door is open.")}}}, []llm.Part{llm.Text("It is shut.\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestScoreAuditor(t *testing.T) {
 		t.Error("the prompt does not ask for a score")
 	}
 	for _, threshold := range []float64{0, -1, 1.1} {
-		if _, err := audit.New(model, audit.Options{Score: true, Threshold: threshold}); err == nil || !strings.Contains(err.Error(), "threshold") {
+		if _, err := judge.New(model, judge.Options{Score: true, Threshold: threshold}); err == nil || !strings.Contains(err.Error(), "threshold") {
 			t.Errorf("threshold %v: %v", threshold, err)
 		}
 	}
@@ -91,7 +91,7 @@ func FuzzParseScores(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		verdicts, _ := audit.ParseScores([]string{"a", "b"}, &llm.Reply{Text: text}, 0.7)
+		verdicts, _ := judge.ParseScores([]string{"a", "b"}, &llm.Reply{Text: text}, 0.7)
 		for _, v := range verdicts {
 			if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) || (v.Score == nil) != (v.Status == record.Unanswered) {
 				t.Errorf("%q gives %+v", text, v)

@@ -1,11 +1,11 @@
-package audit_test
+package judge_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -32,7 +32,7 @@ func TestMoreReplies(t *testing.T) {
 		{"verdicts in words", `[{"memory_id":"mem_000","verdict":"Not stale."},{"memory_id":"mem_001","verdict":"outdated"},{"memory_id":"mem_002","verdict":"up to date"}]`, "valid stale valid"},
 		{"verdicts in other words", `[{"memory_id":"mem_000","is_stale":"maybe"},{"memory_id":"mem_001","is_stale":"unsure"},{"memory_id":"mem_002","is_stale":2}]`, "unanswered unanswered unanswered"},
 	} {
-		verdicts, _ := audit.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
+		verdicts, _ := judge.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
 		var got []string
 		for _, v := range verdicts {
 			got = append(got, v.Status)
@@ -42,7 +42,7 @@ func TestMoreReplies(t *testing.T) {
 		}
 	}
 	// Ids of one's own kind are not mixed up.
-	verdicts, _ := audit.Parse([]string{"7#1", "7#2", "71"}, &llm.Reply{Text: `{"71": true, "7#1": false}`})
+	verdicts, _ := judge.Parse([]string{"7#1", "7#2", "71"}, &llm.Reply{Text: `{"71": true, "7#1": false}`})
 	if verdicts[0].Status != record.Valid || verdicts[1].Status != record.Unanswered || verdicts[2].Status != record.Stale {
 		t.Errorf("%+v", verdicts)
 	}
@@ -101,11 +101,11 @@ func TestModelsMarks(t *testing.T) {
 		{"a draft quoted in a reason", `{"reasoning":"` + quoted(other) + `"}`, nothing},
 		{"a draft quoted in a judgment", `{"judgments":[{"memory_id":"mem_020","is_stale":false,"reasoning":"` + quoted(draft) + `"}]}`, "valid unanswered"},
 	} {
-		verdicts, parsed := audit.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
+		verdicts, parsed := judge.Parse(asked, &llm.Reply{Text: c.reply, Finish: llm.FinishStop})
 		if got := strings.Join(statuses(verdicts), " "); got != c.want {
 			t.Errorf("%s: %s (%+v), want %s, of %s", c.name, got, parsed, c.want, c.reply)
 		}
-		if (c.want == read) != (parsed.Outcome == audit.Answered) || parsed.UnknownIDs != 0 {
+		if (c.want == read) != (parsed.Outcome == judge.Answered) || parsed.UnknownIDs != 0 {
 			t.Errorf("%s: %+v", c.name, parsed)
 		}
 	}
@@ -115,7 +115,7 @@ func TestModelsMarks(t *testing.T) {
 // for one that came as it should.
 func TestAnswerInReasoning(t *testing.T) {
 	const text = `{"judgments":[{"memory_id":"a","is_stale":true}]}`
-	verdicts, parsed := audit.Parse([]string{"a"}, &llm.Reply{Text: text, Reasoning: text, Finish: llm.FinishStop})
+	verdicts, parsed := judge.Parse([]string{"a"}, &llm.Reply{Text: text, Reasoning: text, Finish: llm.FinishStop})
 	if v := verdicts[0]; v.Status != S || !slices.Equal(v.Repairs, []string{llm.RepairReasoning}) || !slices.Equal(parsed.Repairs, v.Repairs) {
 		t.Errorf("%+v of %+v", v, parsed)
 	}
@@ -140,7 +140,7 @@ func TestUnknownIDs(t *testing.T) {
 		{"places", `[{"memory_id":1,"is_stale":true},{"memory_id":2,"is_stale":true}]`, 2},
 		{"in a string", `{"judgments":"[` + strings.ReplaceAll(one("mem_020")+","+one("mem_022"), `"`, `\"`) + `]"}`, 1},
 	} {
-		if _, parsed := audit.Parse(asked, &llm.Reply{Text: c.reply}); parsed.UnknownIDs != c.want {
+		if _, parsed := judge.Parse(asked, &llm.Reply{Text: c.reply}); parsed.UnknownIDs != c.want {
 			t.Errorf("%s: %d, want %d, of %s", c.name, parsed.UnknownIDs, c.want, c.reply)
 		}
 	}
@@ -160,7 +160,7 @@ func TestRepliesOfAModel(t *testing.T) {
 		t.Fatalf("%d replies", len(file.Replies))
 	}
 	for _, c := range file.Replies {
-		verdicts, parsed := audit.Parse(c.Asked, &llm.Reply{Text: c.Reply, Finish: c.Finish})
+		verdicts, parsed := judge.Parse(c.Asked, &llm.Reply{Text: c.Reply, Finish: c.Finish})
 		for _, v := range verdicts {
 			want := c.Want[v.ID]
 			if want == "" {

@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -48,7 +48,7 @@ func TestCertainty(t *testing.T) {
 		{"a word", `[{"memory_id":"a","is_stale":"true"},{"memory_id":"b","is_stale":§true}]`, "a, b -1 -1.5"},
 		{"another key", `[{"memory_id":"a","is_valid":§true},{"memory_id":"b","stale":§true}]`, "a, b -2 -2.5"},
 	} {
-		verdicts, _ := audit.Parse([]string{"a", "b"}, withBooleans(c.reply))
+		verdicts, _ := judge.Parse([]string{"a", "b"}, withBooleans(c.reply))
 		var got []string
 		for _, v := range verdicts {
 			s := v.ID
@@ -63,12 +63,12 @@ func TestCertainty(t *testing.T) {
 	}
 	// Places where there is no boolean do no harm, and scores have none.
 	for _, at := range []int{-1, 0, 7, 1 << 30} {
-		v, _ := audit.Parse([]string{"a"}, &llm.Reply{Text: `{"a": true}`, Booleans: []record.Boolean{{At: at, True: new(float64)}}})
+		v, _ := judge.Parse([]string{"a"}, &llm.Reply{Text: `{"a": true}`, Booleans: []record.Boolean{{At: at, True: new(float64)}}})
 		if v[0].Status != record.Stale || v[0].StaleLogprob != nil {
 			t.Errorf("at %d: %+v", at, v[0])
 		}
 	}
-	if v, _ := audit.ParseScores([]string{"a"}, withBooleans(`{"memory_id":"a","score":1,"is_stale":§true}`), 0.5); v[0].StaleLogprob != nil {
+	if v, _ := judge.ParseScores([]string{"a"}, withBooleans(`{"memory_id":"a","score":1,"is_stale":§true}`), 0.5); v[0].StaleLogprob != nil {
 		t.Errorf("a score with %v", *v[0].StaleLogprob)
 	}
 }
@@ -123,7 +123,7 @@ func TestCertaintyIsNeverAnothers(t *testing.T) {
 			garnish()
 		}
 		reply := withBooleans(b.String())
-		verdicts, _ := audit.Parse(asked, reply)
+		verdicts, _ := judge.Parse(asked, reply)
 		for _, v := range verdicts {
 			times := 0
 			for _, id := range ids {
@@ -166,7 +166,7 @@ func BenchmarkCertainty(b *testing.B) {
 	text.WriteString("]}")
 	reply := withBooleans(text.String())
 	for b.Loop() {
-		if v, _ := audit.Parse(asked, reply); v[9].StaleLogprob == nil {
+		if v, _ := judge.Parse(asked, reply); v[9].StaleLogprob == nil {
 			b.Fatal("none")
 		}
 	}

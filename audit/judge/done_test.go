@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 )
 
 // doneFor returns what an audit of the asked ids gives a client that streams.
-func doneFor(asked []string, o audit.Options) func(string) bool {
+func doneFor(asked []string, o judge.Options) func(string) bool {
 	var done func(string) bool
-	o.Mode = audit.WholeStore
-	a, err := audit.New(modelFunc(func(req *llm.Request) string { done = req.Done; return "" }), o)
+	o.Mode = judge.WholeStore
+	a, err := judge.New(modelFunc(func(req *llm.Request) string { done = req.Done; return "" }), o)
 	if err != nil {
 		panic(err)
 	}
-	entries := make([]audit.Entry, len(asked))
+	entries := make([]judge.Entry, len(asked))
 	for i, id := range asked {
 		entries[i].ID = id
 	}
-	if _, err := a.Audit(context.Background(), audit.Where{}, entries, nil); err != nil {
+	if _, err := a.Audit(context.Background(), judge.Where{}, entries, nil); err != nil {
 		panic(err)
 	}
 	return done
@@ -62,7 +62,7 @@ func TestDone(t *testing.T) {
 		"closers without openers": {"]}" + one + two, ""},
 	} {
 		for _, step := range []int{1, 7, 1 << 20} {
-			done := doneFor([]string{"mem_001", "mem_002"}, audit.Options{})
+			done := doneFor([]string{"mem_001", "mem_002"}, judge.Options{})
 			for end := 0; ; {
 				end = min(end+step, len(tc.text))
 				want := tc.at != "" && end >= len(tc.at)
@@ -76,7 +76,7 @@ func TestDone(t *testing.T) {
 			}
 		}
 	}
-	done := doneFor([]string{"mem_001"}, audit.Options{Score: true, Threshold: 0.5})
+	done := doneFor([]string{"mem_001"}, judge.Options{Score: true, Threshold: 0.5})
 	if done(`[{"memory_id":"mem_001","is_stale":true}`) || !done(`[{"memory_id":"mem_001","score":0.1}`) {
 		t.Error("an audit by scores does not wait for scores")
 	}
@@ -85,7 +85,7 @@ func TestDone(t *testing.T) {
 // A call that is tried again begins another text; would fail if verdicts of the
 // first one counted for it.
 func TestDoneBeginsAnew(t *testing.T) {
-	done := doneFor([]string{"a", "b"}, audit.Options{})
+	done := doneFor([]string{"a", "b"}, judge.Options{})
 	for i, step := range []struct {
 		text string
 		want bool
@@ -115,20 +115,20 @@ func TestDoneIsAnswered(t *testing.T) {
 		}
 		for name, dress := range clothes {
 			text := dress(items)
-			whole, _ := audit.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
-			done := doneFor(asked, audit.Options{})
+			whole, _ := judge.Parse(asked, &llm.Reply{Text: text, Finish: llm.FinishStop})
+			done := doneFor(asked, judge.Options{})
 			for end := 0; end < len(text); {
 				end = min(end+rapid.IntRange(1, 40).Draw(t, "step"), len(text))
 				if !done(text[:end]) {
 					continue
 				}
-				cut, parsed := audit.Parse(asked, &llm.Reply{Text: text[:end], Finish: llm.FinishDone})
+				cut, parsed := judge.Parse(asked, &llm.Reply{Text: text[:end], Finish: llm.FinishDone})
 				for i := range cut {
 					if cut[i].Status != whole[i].Status || cut[i].Status == record.Unanswered {
 						t.Fatalf("%s: %s is %s in what was done, %s in the whole, %q", name, asked[i], cut[i].Status, whole[i].Status, text[:end])
 					}
 				}
-				if parsed.Outcome != audit.Answered {
+				if parsed.Outcome != judge.Answered {
 					t.Fatalf("%s: done, but %s: %q", name, parsed.Outcome, text[:end])
 				}
 				break
@@ -144,8 +144,8 @@ func FuzzDone(f *testing.F) {
 	f.Add("```\n[{\"a\":{}]}", 1)
 	f.Fuzz(func(t *testing.T, text string, step int) {
 		asked := []string{"a", "b"}
-		whole := doneFor(asked, audit.Options{})(text)
-		byBytes, done := doneFor(asked, audit.Options{}), false
+		whole := doneFor(asked, judge.Options{})(text)
+		byBytes, done := doneFor(asked, judge.Options{}), false
 		for end := range len(text) + 1 {
 			done = done || byBytes(text[:end])
 		}
