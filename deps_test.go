@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"llm/models":             {"llm", "llm/price", "llm/provider", "llm/provider/chat", "llm/provider/anthropic", "llm/provider/gemini", "llm/provider/ollama"},
 	"audit/judge":            {"llm"},                              // knows nothing of lakes
 	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
+	"audit/audittest":        {"llm"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},
 	"study":                  {"lake", "instance", "memory", "observe", "llm", "audit/judge", "navigate"},

@@ -78,8 +78,9 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 	for i, name := range Names(memories) {
 		v := &p.result.Verdicts[i]
 		*v = ruled[i]
-		v.ID, v.Flags = name, flags(memories[i].Text)
+		v.ID = name
 		if v.Status != "" {
+			v.Flags = flags(memories[i].Text)
 			continue
 		}
 		var key entryKey
@@ -91,6 +92,7 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 				continue
 			}
 		}
+		v.Flags = flags(memories[i].Text)
 		if most := a.options.MaxEntries; most > 0 && len(left) == most {
 			v.Status, v.Why = Unaudited, OverCap
 			continue

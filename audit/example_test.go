@@ -6,12 +6,13 @@ import (
 	"log"
 
 	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/audittest"
 )
 
 // An assistant drops what it remembers and no longer holds before it answers.
 func ExampleFilter() {
 	// model, err := audit.Open("openai/gpt-4o")
-	model := &reader{rule: gone}
+	model := &audittest.Model{Rule: audittest.Gone}
 	kept, verdicts, err := audit.Filter(context.Background(), model, []audit.Memory{
 		{ID: "a", Text: "vim is the user's editor."},
 		{ID: "b", Text: "redis runs on the test machine."},
@@ -33,7 +34,7 @@ func ExampleFilter() {
 
 // A session asks again only about what has changed.
 func ExampleSession() {
-	model := &reader{rule: gone}
+	model := &audittest.Model{Rule: audittest.Gone}
 	auditor, err := audit.New(model, audit.Options{
 		Context:    "The entries are a coding agent's notes on a repository; the observation lists its files.",
 		Policy:     audit.Mark,
