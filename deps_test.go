@@ -38,10 +38,11 @@ var mayImport = map[string][]string{
 	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
 	"audit/audittest":        {"llm"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
+	"method":                 {"navigate", "llm", "audit/judge"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},
 	"study":                  {"lake", "instance", "memory", "observe", "llm", "audit/judge", "navigate"},
 	"run": {"lake", "instance", "memory", "observe", "llm", "llm/price", "llm/provider", "llm/models",
-		"reference", "audit/judge", "navigate", "study", "store"},
+		"reference", "audit/judge", "method", "navigate", "study", "store"},
 	"store":            {},
 	"export":           {"store", "observe", "lake"},
 	"analysis":         {"lake", "stats"},

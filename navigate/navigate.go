@@ -27,8 +27,9 @@ type Viewer interface {
 // A Moment is what a Viewer sees before a decision.
 type Moment struct {
 	State   observe.State
-	Step    int  // moves made so far
-	Changed bool // the lake changed since the last view
+	Step    int    // moves made so far
+	Changed bool   // the lake changed since the last view
+	Reply   string // the text of the reply to the step before; empty at the first
 }
 
 // A View is the memory as the navigator is shown it.
@@ -60,6 +61,7 @@ type Episode struct {
 // concurrent use when its model is.
 type Navigator struct {
 	model    llm.Model
+	request  func(e *Episode, t int, m Moment, view View) (*llm.Request, error)
 	template *llm.Template
 	legend   []llm.Part
 	params   llm.Params
@@ -75,6 +77,9 @@ type Options struct {
 	Prompt string // a prompt file's text; empty for the one that ships
 	Legend string // what the observation's signs mean
 	Params llm.Params
+	// Request makes the request of an episode's t-th step in place of the prompt,
+	// for whoever reads no prompts; nil for the prompt.
+	Request func(e *Episode, t int, m Moment, view View) (*llm.Request, error)
 }
 
 // New returns a Navigator. Its error says what is wrong with the prompt file.
@@ -88,6 +93,7 @@ func New(model llm.Model, opts Options) (*Navigator, error) {
 	}
 	return &Navigator{
 		model:    model,
+		request:  opts.Request,
 		template: t,
 		legend:   []llm.Part{llm.Text(opts.Legend)},
 		params:   opts.Params,
@@ -114,21 +120,24 @@ type Result struct {
 func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result, error) {
 	w := NewWalk(e.Begin, e.Events, e.Strict)
 	res := &Result{Outcome: lake.Ongoing}
+	said := ""
 	for t := 1; res.Outcome == lake.Ongoing; t++ {
 		applied, dropped := w.Change()
 		if res.Outcome = w.Judge(); res.Outcome != lake.Ongoing { // only a strict schedule does that
 			res.Death = e.death(&w, View{}, record.CauseChange)
 			return res, nil
 		}
-		m := Moment{State: observe.State{Grid: w.Grid, Agent: w.At, Radius: e.Radius}, Step: w.Moves, Changed: len(applied) > 0}
+		m := Moment{State: observe.State{Grid: w.Grid, Agent: w.At, Radius: e.Radius}, Step: w.Moves, Changed: len(applied) > 0, Reply: said}
 		view, err := viewer.View(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		action, reading, err := n.decide(ctx, &e, t, m, view)
+		reply, err := n.decide(ctx, &e, t, m, view)
 		if err != nil {
 			return nil, err
 		}
+		said = reply.Text
+		action, reading := ParseAction(reply)
 		fallback := reading != ""
 		if fallback {
 			action = Greedy(w.At, w.Grid.Goal())
@@ -160,23 +169,20 @@ func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result,
 	return res, nil
 }
 
-// decide asks for one action. The reading is empty when the reply gave one, and
-// names what the reply was otherwise.
-func (n *Navigator) decide(ctx context.Context, e *Episode, t int, m Moment, view View) (lake.Action, string, error) {
+// decide asks for one action.
+func (n *Navigator) decide(ctx context.Context, e *Episode, t int, m Moment, view View) (*llm.Reply, error) {
 	req, err := n.Request(e, t, m, view)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
-	reply, err := n.model.Generate(ctx, req)
-	if err != nil {
-		return 0, "", err
-	}
-	action, reading := ParseAction(reply)
-	return action, reading, nil
+	return n.model.Generate(ctx, req)
 }
 
 // Request returns the request of an episode's t-th step, t from 1.
 func (n *Navigator) Request(e *Episode, t int, m Moment, view View) (*llm.Request, error) {
+	if n.request != nil {
+		return n.request(e, t, m, view)
+	}
 	seen, err := e.Observer.Observe(&m.State)
 	if err != nil {
 		return nil, err

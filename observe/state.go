@@ -32,6 +32,22 @@ func (s *State) Sees(p lake.Pos) bool {
 // whole reports whether every cell is seen by definition.
 func (s *State) whole() bool { return s.Radius <= 0 }
 
+// Seen returns what is seen cell by cell: a string a row of the types' letters,
+// with "?" for a cell that is not seen.
+func (s *State) Seen() []string {
+	rows := s.Grid.Rows()
+	for r, mask := range s.Visible() {
+		row := []byte(rows[r])
+		for c := range row {
+			if mask[c] == '0' {
+				row[c] = '?'
+			}
+		}
+		rows[r] = string(row)
+	}
+	return rows
+}
+
 // Visible returns the visibility mask for the record: a string a row, '1' for
 // a cell that is seen and '0' for one that is not. It is nil without a radius.
 func (s *State) Visible() []string {

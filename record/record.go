@@ -39,6 +39,14 @@ const (
 	Failed  = "error"
 )
 
+// Names of methods, which are other programs, where calls are recorded. The
+// agent "mine" of a study walks as the model "agent/mine"; the auditor of the
+// strategy "mine" is "auditor/mine", and no model of the plan.
+const (
+	AgentPrefix   = "agent/"
+	AuditorPrefix = "auditor/"
+)
+
 // Verdicts of a judgment. Unanswered is neither of the other two: the model
 // was asked and gave no usable answer for that entry.
 const (

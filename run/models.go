@@ -49,6 +49,9 @@ func IsControl(name string) bool { return strings.HasPrefix(name, reference.Pref
 // credential; its error says which names there are.
 func NameModels(names []string) error {
 	for i, name := range names {
+		if study.IsAgent(name) {
+			continue // the study says what it is, and checks it
+		}
 		if IsControl(name) {
 			c, err := reference.New(name)
 			if err != nil {

@@ -23,6 +23,7 @@ func Requests(s *study.Study, t *study.Trial) ([]*llm.Request, error) {
 	alone.Models = []string{t.Model}
 	r, err := newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{t.Model: &asked},
+		Methods:  methodsOf(&alone, &asked),
 		Recorder: &asked,
 	})
 	if err != nil {
@@ -33,6 +34,15 @@ func Requests(s *study.Study, t *study.Trial) ([]*llm.Request, error) {
 		return nil, err
 	}
 	return r.requests(t, w, &asked)
+}
+
+// methodsOf gives every method of a study the same model.
+func methodsOf(s *study.Study, m llm.Model) map[string]llm.Model {
+	out := map[string]llm.Model{}
+	for name := range s.Methods() {
+		out[name] = m
+	}
+	return out
 }
 
 // requests returns what Requests does. The runner's model is asked.
@@ -47,7 +57,7 @@ func (r *runner) requests(t *study.Trial, w *world, asked *sent) ([]*llm.Request
 		if err != nil {
 			return nil, err
 		}
-		auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+		auditor := r.auditor(t, func() *observe.State { return &state })
 		if _, err := auditor.Audit(ctx, judge.Where{Trial: t.Key}, w.entries, seen); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func NewReplayer(s *study.Study, prompts study.Prompts, past Past) (*Replayer, e
 	for _, name := range s.Models {
 		models[name] = nowhere{}
 	}
-	r, err := newRunner(s, Workers{Models: models, Recorder: pastOnly{past}, Prompts: prompts})
+	r, err := newRunner(s, Workers{Models: models, Methods: methodsOf(s, nowhere{}), Recorder: pastOnly{past}, Prompts: prompts})
 	if err != nil {
 		return nil, err
 	}

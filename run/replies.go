@@ -129,6 +129,9 @@ func (s *Session) openReplayed() (err error) {
 	if err := s.openPrices(infos); err != nil {
 		return err
 	}
+	for name := range s.study.Methods() {
+		s.methods[name] = llm.Replay(name, s.replies)
+	}
 	for i, name := range s.study.Models {
 		s.models[name] = llm.Replay(name, s.replies)
 		if infos[i].Price, err = recordedPrice(s.prices, name); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/method"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/reference"
 	"github.com/spatialstale/spatialstale/store"
@@ -30,7 +31,9 @@ type Session struct {
 	prices  *price.List
 	budget  *price.Budget
 	models  map[string]llm.Model
-	paid    map[string]bool // models whose answers are paid for
+	methods map[string]llm.Model // by the names of study.Methods
+	opened  []*method.Model      // of these, to be closed
+	paid    map[string]bool      // models whose answers are paid for
 	flights map[string]*llm.InFlight
 	unasked []string // models that no session has asked yet
 	learned learned
@@ -131,7 +134,7 @@ func newSession(st *study.Study, r *replies, o Options) (*Session, error) {
 		return nil, UsageError{errors.New("a budget says what models may cost, and a replay asks none; leave it out")}
 	}
 	s := &Session{
-		study: st, options: o, prompts: st.AllPrompts(), budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, replies: r,
+		study: st, options: o, prompts: st.AllPrompts(), budget: price.NewBudget(o.Budget), models: map[string]llm.Model{}, methods: map[string]llm.Model{}, replies: r,
 		flights: map[string]*llm.InFlight{},
 		events:  newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -190,7 +193,13 @@ func (s *Session) open(before []record.ModelInfo) error {
 	if err := s.openPrices(before); err != nil {
 		return err
 	}
+	if err := s.openMethods(); err != nil {
+		return err
+	}
 	for _, name := range s.study.Models {
+		if study.IsAgent(name) {
+			continue
+		}
 		if IsControl(name) {
 			c, err := reference.New(name)
 			if err != nil {
@@ -311,7 +320,7 @@ func (s *Session) create(m record.Manifest, instances []record.Instance) (*store
 				s.dir = fmt.Sprintf("%s-%d", name, i)
 			}
 		}
-		w, err := store.Create(s.dir, m, s.study.Specs(), instances, store.Options{Sync: s.paid != nil})
+		w, err := store.Create(s.dir, m, s.study.Specs(), instances, store.Options{Sync: s.paid != nil || len(s.methods) > 0})
 		if s.options.Dir == "" && errors.Is(err, store.ErrExists) && i < 100 {
 			continue
 		}
@@ -360,6 +369,7 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) 
 	}
 	sum, err := Trials(ctx, s.study, Workers{
 		Models:          s.models,
+		Methods:         s.methods,
 		Paid:            s.paid,
 		Recorder:        s.tracker,
 		Ended:           w.Ended,
@@ -373,7 +383,7 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) 
 			s.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
 		},
 	})
-	closed := errors.Join(w.Close(), s.closeSpending())
+	closed := errors.Join(s.closeMethods(), w.Close(), s.closeSpending())
 	if s.replies != nil {
 		closed = errors.Join(closed, s.replies.close())
 		if cause := cmp.Or(err, closed); cause != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/spatialstale/spatialstale/audit/judge"
-	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/navigate"
+	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
 
 	"github.com/spatialstale/spatialstale/study"
@@ -19,7 +19,7 @@ type viewer struct {
 	world     *world
 	introduce string
 	session   *judge.Session // nil when nothing is audited
-	now       lake.Grid      // for the oracle: the lake at the view being made
+	now       observe.State  // at the view being made
 	view      navigate.View  // the latest
 	windows   []record.Window
 }
@@ -36,9 +36,9 @@ func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 	}
 	var source judge.Source
 	if t.By.Auditor == study.AuditOracle {
-		source = judge.Labels(func(id string) bool { return w.byID[id].Stale(&v.now) })
+		source = judge.Labels(func(id string) bool { return w.byID[id].Stale(&v.now.Grid) })
 	} else {
-		source = r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+		source = r.auditor(t, func() *observe.State { return &v.now })
 	}
 	when := judge.Once
 	if t.By.When == study.OnEvent {
@@ -54,7 +54,7 @@ func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, er
 	if v.session == nil {
 		return v.view, nil
 	}
-	v.now = m.State.Grid
+	v.now = m.State
 	var seen []llm.Part
 	if v.session.Due(m.Changed) {
 		var err error

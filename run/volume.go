@@ -63,16 +63,20 @@ func Volumes(s *study.Study) ([]Volume, error) {
 		out[i].Calls = c
 		at[c.group()] = i
 	}
-	if len(s.Models) == 0 || len(calls) == 0 {
+	models := slices.DeleteFunc(slices.Clone(s.Models), study.IsAgent) // whose requests have no tokens
+	if len(models) == 0 || len(calls) == 0 {
 		return out, nil
 	}
-	p, err := newPreview(s)
+	p, err := newPreview(only(s, models...))
 	if err != nil {
 		return nil, err
 	}
 	var previous record.Spec // of the trial that was measured last
 	measured := map[record.Spec]*measure{}
 	for t := range s.Plan() {
+		if study.IsAgent(t.Model) {
+			continue
+		}
 		if t.Seed != previous.Seed || t.Rows != previous.Rows || t.Cols != previous.Cols {
 			clear(measured)
 			clear(p.tokens)
@@ -83,7 +87,7 @@ func Volumes(s *study.Study) ([]Volume, error) {
 		m := measured[same]
 		if m == nil {
 			t := t
-			t.Model = s.Models[0] // which the preview has
+			t.Model = models[0] // which the preview has
 			if m, err = p.measure(&t); err != nil {
 				return nil, err
 			}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/method"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
@@ -34,6 +36,10 @@ type Recorder interface {
 type Workers struct {
 	// Models holds a model for each name in the study. Required.
 	Models map[string]llm.Model
+	// Methods holds the study's auditors and agents in other programs by the names
+	// of study.Methods. Without one its place is taken by one that answers
+	// nothing.
+	Methods map[string]llm.Model
 	// Paid holds the names of models whose answers are paid for: a call is safe
 	// before its answer is used.
 	Paid map[string]bool
@@ -219,6 +225,13 @@ func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply,
 	return m.Model.Generate(llm.WithQuit(ctx, m.breaker.quit), req)
 }
 
+// silent is a method that answers nothing.
+type silent struct{}
+
+func (silent) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
+	return &llm.Reply{Finish: llm.FinishStop}, nil
+}
+
 // journal is a recorder as the calls of one model see it.
 type journal struct {
 	Recorder
@@ -242,6 +255,7 @@ type runner struct {
 	breaker    map[string]*breaker // by model
 	introduce  map[string]string   // framing → the sentence that introduces the memory
 	auditors   map[auditorKey]*judge.Auditor
+	methods    map[string]llm.Model // by the names of study.Methods
 	navigators map[navigatorKey]*navigate.Navigator
 }
 
@@ -268,6 +282,7 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 		introduce:  map[string]string{},
 		auditors:   map[auditorKey]*judge.Auditor{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
+		methods:    map[string]llm.Model{},
 	}
 	workers := 0
 	for _, q := range queues(s, opts.Paid) {
@@ -277,7 +292,21 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	for _, f := range s.Framings {
 		r.introduce[f] = opts.Prompts.Framing(f)
 	}
+	for name := range s.Methods() {
+		model := opts.Methods[name]
+		if model == nil {
+			model = silent{}
+		}
+		r.methods[name] = llm.Journaled(&stoppable{model, r.shutdown, newBreaker(name, 0, r.shutdown.quit)}, name, &journal{opts.Recorder, true}, opts.Now)
+	}
 	for _, name := range s.Models {
+		if study.IsAgent(name) {
+			r.breaker[name] = newBreaker(name, opts.MaxErrors, r.shutdown.quit)
+			if err := r.prepare(name, r.methods[name], opts.Prompts); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		model := opts.Models[name]
 		if model == nil {
 			return nil, fmt.Errorf("run: no model for %s", name)
@@ -295,6 +324,9 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 // prompt file shows before the first call.
 func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) error {
 	auditor := func(modality string, by study.Strategy) error {
+		if !by.AsksModel() || study.IsAgent(name) {
+			return nil
+		}
 		for _, framing := range r.study.Framings {
 			a, err := newAuditor(model, prompts, r.study, modality, framing, by)
 			if err != nil {
@@ -318,16 +350,14 @@ func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) er
 		return nil
 	}
 	for _, modality := range n.Modalities {
-		nav, err := newNavigator(model, prompts, r.study, modality)
+		nav, err := newNavigator(name, model, prompts, r.study, modality)
 		if err != nil {
 			return err
 		}
 		r.navigators[navigatorKey{name, modality}] = nav
 		for _, by := range n.Strategies {
-			if by.Detects() {
-				if err := auditor(modality, by); err != nil {
-					return err
-				}
+			if err := auditor(modality, by); err != nil {
+				return err
 			}
 		}
 	}
@@ -360,12 +390,29 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 	return a, nil
 }
 
-func newNavigator(model llm.Model, prompts study.Prompts, s *study.Study, modality string) (*navigate.Navigator, error) {
-	return navigate.New(model, navigate.Options{
+func newNavigator(name string, model llm.Model, prompts study.Prompts, s *study.Study, modality string) (*navigate.Navigator, error) {
+	o := navigate.Options{
 		Prompt: prompts["navigate.txt"],
 		Legend: observe.Legend(modality, s.ViewRadius > 0),
 		Params: s.Params,
-	})
+	}
+	if m := s.Methods()[name]; m != nil {
+		o.Request = method.Step(slices.Contains(m.Wants, study.WantsGrid))
+	}
+	return navigate.New(model, o)
+}
+
+// auditor returns who judges the entries of a trial in the state that see gives
+// at the time.
+func (r *runner) auditor(t *study.Trial, see func() *observe.State) judge.Source {
+	if t.By.Auditor != study.AuditMethod {
+		return r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+	}
+	a := &method.Auditor{Model: r.methods[t.By.AuditedBy()]}
+	if slices.Contains(t.By.Method.Wants, study.WantsGrid) {
+		a.Grid = func() []string { return see().Seen() }
+	}
+	return a
 }
 
 // trial runs one planned trial and records it. The failure is the trial's own;
@@ -419,10 +466,10 @@ func (r *runner) attempt(ctx context.Context, t *study.Trial) (rec *record.Trial
 
 // detect audits the whole memory in each window of the instance.
 func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *record.Trial) error {
-	auditor := r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
 	in := w.Instances[t.Regime]
 	for i, win := range in.Windows() {
 		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}
+		auditor := r.auditor(t, func() *observe.State { return &state })
 		seen, err := w.scenery.audited(t.Modality, &state)
 		if err != nil {
 			return err

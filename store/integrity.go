@@ -96,9 +96,11 @@ func (r *Run) manifestProblems(problems []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	listed := make([]string, len(m.Models))
+	var listed []string
 	for i := range m.Models {
-		listed[i] = m.Models[i].Name
+		if name := m.Models[i].Name; !strings.HasPrefix(name, record.AuditorPrefix) {
+			listed = append(listed, name)
+		}
 	}
 	slices.Sort(listed)
 	if !slices.Equal(planned, listed) {

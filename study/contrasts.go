@@ -101,7 +101,7 @@ func (s *Study) Reach() (Reach, bool) {
 
 // runs reports whether a model walks by the strategy of that name.
 func (n *Navigation) runs(model, strategy string) bool {
-	return n.walks(model, strategy) && slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy })
+	return slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy && n.walks(model, st) })
 }
 
 // Warning says that no contrast can reach its level, whatever the episodes show;

@@ -73,6 +73,7 @@ var Fields = []Field{
 	{Key: "navigation.episodes", Flag: "episodes", About: "episodes per seed, regime, strategy and model", Least: 1, Most: maxEpisodes, at: func(s *Study) any { return &s.navigation().Episodes }},
 	{Key: "navigation.models", Empty: true, About: "the models that navigate; all unless given", at: func(s *Study) any { return &s.navigation().Models }},
 	{Key: "navigation.only", About: "strategies that only some of the models run, as in {oracle: openai/gpt-4o}", at: func(s *Study) any { return &s.navigation().Only }},
+	{Key: "agents", About: "agents in other programs by their names; the agent NAME walks as the model agent/NAME", at: func(s *Study) any { return &s.Agents }},
 	{Key: "contrasts", About: "the strategies that are compared, declared before the run, as in omcd minus no-filter", Empty: true, at: func(s *Study) any { return &s.Contrasts }},
 	{Key: "family.measures", About: "what is compared; each measure of a model is a family of its own", Of: these(testedMeasures), at: func(s *Study) any { return &s.family().Measures }},
 	{Key: "family.alpha", About: "the chance of any false rejection in a family", Most: 1, Open: true, at: func(s *Study) any { return &s.family().Alpha }},
@@ -88,7 +89,7 @@ var Fields = []Field{
 var strategyFields = []field[Strategy]{
 	{Key: "name", About: "its name in tables and exports", at: func(s *Strategy) any { return &s.Name }},
 	{Key: "memory", About: "which entries there are to begin with", Of: these(words(MemoryNone, MemoryAll)), at: func(s *Strategy) any { return (*string)(&s.Memory) }},
-	{Key: "auditor", About: "who judges the entries", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle)), at: func(s *Strategy) any { return (*string)(&s.Auditor) }},
+	{Key: "auditor", About: "who judges the entries: none, whole-store, batched, score, oracle, or a program of your own (exec or http)", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle)), at: func(s *Strategy) any { return (*auditing)(s) }},
 	{Key: "batch", About: "entries a call; batched and score auditors only", Least: 1, Most: 4096, at: func(s *Strategy) any { return &s.Batch }},
 	{Key: "when", About: "before the first step, or also after every change", Of: these(words(Once, OnEvent)), at: func(s *Strategy) any { return (*string)(&s.When) }},
 	{Key: "policy", About: "what becomes of a stale entry", Of: these(words(Remove)), at: func(s *Strategy) any { return (*string)(&s.Policy) }},
@@ -101,6 +102,9 @@ func words[T ~string](values ...T) []string {
 	}
 	return out
 }
+
+// auditing stands for a strategy's auditor, which is a word or a method.
+type auditing Strategy
 
 // tasks stands for the setting of that name, which is kept as the tasks
 // themselves.
@@ -193,6 +197,9 @@ func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 func (f *field[T]) oneOf(s *Study, v string) error {
 	if f.Of == nil {
 		return nil
+	}
+	if f.Key == "wants" && v == "truth" {
+		return errors.New("wants: no method is told what is true")
 	}
 	if all := f.Of(s); !slices.Contains(all, v) {
 		return fmt.Errorf("%s: unknown value %q; there are %s", f.Key, v, strings.Join(all, ", "))

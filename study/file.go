@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -300,6 +301,20 @@ func readInto[T any](r *fileReader, s *Study, f *field[T], into any, n ast.Node)
 		*v = r.boolean(n)
 	case *[]string:
 		*v = list(r, n, value)
+	case *arguments:
+		*v = list(r, n, (*fileReader).text)
+	case *auditing:
+		if _, isMap := n.(ast.MapNode); isMap {
+			v.Auditor, v.Method, v.Batch = AuditMethod, r.method(n), 0
+			v.Memory, v.When, v.Policy = cmp.Or(v.Memory, MemoryAll), cmp.Or(v.When, OnEvent), cmp.Or(v.Policy, Remove)
+		} else {
+			v.Auditor, v.Method = Auditor(value(r, n)), nil
+		}
+	case *map[string]*Method:
+		*v = map[string]*Method{}
+		for _, m := range r.members(n) {
+			(*v)[m.key] = r.method(m.value)
+		}
 	case *[]int:
 		r.seeds(s, n)
 	case *[]Size:
@@ -518,6 +533,24 @@ func (r *fileReader) contrast(n ast.Node) record.Contrast {
 		r.fail(n, "%v", err)
 	}
 	return c
+}
+
+// method reads a program of the user's own.
+func (r *fileReader) method(n ast.Node) *Method {
+	m := &Method{}
+	before := len(r.errs)
+	for _, member := range r.members(n) {
+		if i := slices.IndexFunc(methodFields, func(f field[Method]) bool { return f.Key == member.key }); i >= 0 {
+			f := &methodFields[i]
+			readInto(r, nil, f, f.at(m), member.value)
+		} else {
+			r.fail(member.node, "unknown key %q; a method has exec, http, wants, timeout, workers", member.key)
+		}
+	}
+	if err := m.check(); err != nil && len(r.errs) == before {
+		r.fail(n, "%v", err)
+	}
+	return m
 }
 
 // strategy reads a strategy's name, or one of the file's own.

@@ -107,7 +107,7 @@ again: true
 		`bad.yaml:5:15: regimes: unknown value "L4"; there are L1`,
 		`bad.yaml:6:11: framings: unknown value "loud"; there are neutral`,
 		`bad.yaml:7:16: want a number, got "half"`,
-		`bad.yaml:8:1: unknown key "temperatur"; there are again, base`,
+		`bad.yaml:8:1: unknown key "temperatur"; there are again, agents, base`,
 		`bad.yaml:9:8: want true or false, got "perhaps"`,
 		`bad.yaml:10:17: tasks: unknown value "walk"; there are detect, navigate`,
 		`bad.yaml:12:3: unknown key "detection.modality"; there are detectors, modalities`,
@@ -126,6 +126,16 @@ again: true
 		t.Logf("it says\n%v", err)
 	}
 	for text, want := range map[string]string{
+		"agents: {a: {exec: x}}\nmodels: ref/reader": "agents.a: no model walks by it; write agent/a among the models",
+		"models: agent/b":                                            "models: agent/b is no agent of the study",
+		"agents: {a: {}}\nmodels: agent/a":                           "a method is either exec, a program with its arguments, or http, an address",
+		"agents: {a: {http: here}}\nmodels: agent/a":                 "want an address such as",
+		"agents: {a: {exec: x, wants: truth}}":                       "no method is told what is true",
+		"agents: {a: {exec: x, wants: maps}}":                        `unknown value "maps"; there are grid`,
+		"agents: {a: {exe: x}}":                                      `unknown key "exe"; a method has exec, http`,
+		"detection: {detectors: [{name: omcd, auditor: {exec: x}}]}": "the name is that of a built-in strategy",
+		"detection: {detectors: [{name: m, auditor: method}]}":       `unknown value "method"`,
+		"detection: {detectors: [{name: m, auditor: {exec: x}}]}\nnavigation: {strategies: [{name: m, auditor: {exec: y}}]}": "two strategies are called m",
 		"":                          "it is empty",
 		"# nothing\n":               "it is empty",
 		"- a\n- b\n":                "want keys with values, got a list",

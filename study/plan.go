@@ -46,7 +46,7 @@ func (s *Study) planLake(spec record.Spec, yield func(Trial) bool) bool {
 	add := func(by Strategy) bool {
 		spec.Strategy, spec.Batch = by.Name, by.Batch
 		for _, model := range s.Models {
-			if spec.Task == record.Navigate && !s.Navigation.walks(model, by.Name) {
+			if spec.Task == record.Navigate && !s.Navigation.walks(model, by) || spec.Task == record.Detect && !s.Detection.detects(model, by) {
 				continue
 			}
 			spec.Model = model
@@ -114,11 +114,15 @@ func (s *Study) lakes() float64 {
 func (s *Study) perLake(model string) float64 {
 	n := 0.0
 	if d := s.Detection; d != nil {
-		n += float64(len(d.Modalities)) * float64(len(d.Detectors))
+		for _, by := range d.Detectors {
+			if d.detects(model, by) {
+				n += float64(len(d.Modalities))
+			}
+		}
 	}
 	if t := s.Navigation; t != nil {
 		for _, by := range t.Strategies {
-			if t.walks(model, by.Name) {
+			if t.walks(model, by) {
 				n += float64(len(t.Modalities)) * float64(t.Episodes)
 			}
 		}
@@ -144,6 +148,7 @@ func (s *Study) key(t *Trial) string {
 	if g := s.given[place{t.Seed, Size{t.Rows, t.Cols}, instance.Regime(t.Regime)}]; g != nil {
 		content.Instance = g.sum
 	}
+	content.By.Method = t.By.Method.identity()
 	if content.HoleFraction == instance.DefaultHoleFraction {
 		content.HoleFraction = 0
 	}

@@ -83,6 +83,13 @@ func (f *field[T]) schema(s *Study) object {
 		out = f.oneOrMore(object{"anyOf": []object{{"enum": StrategyNames()}, closed(own)}})
 	case *[]record.Contrast:
 		out = f.oneOrMore(object{"type": "string", "pattern": `^\s*\S.* minus .*\S\s*$`})
+	case *arguments:
+		out = f.oneOrMore(object{"type": "string"})
+		delete(out["anyOf"].([]object)[1], "uniqueItems")
+	case *auditing:
+		out = object{"anyOf": []object{text, methodSchema(s)}}
+	case *map[string]*Method:
+		out = object{"type": "object", "additionalProperties": methodSchema(s)}
 	case *map[string][]string:
 		out = object{"type": "object", "additionalProperties": f.oneOrMore(text)}
 	case *Prompts:
@@ -100,6 +107,14 @@ func (f *field[T]) schema(s *Study) object {
 		out["default"] = *v
 	}
 	return out
+}
+
+func methodSchema(s *Study) object {
+	own := object{}
+	for i := range methodFields {
+		own[methodFields[i].Key] = methodFields[i].schema(s)
+	}
+	return closed(own)
 }
 
 // limit bounds a number as the field does.

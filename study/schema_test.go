@@ -39,13 +39,15 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, good := range map[string]bool{
-		"base: quick\nseeds: 3\nsizes: [8, 16x12]\nregimes: L1\n":                        true,
-		"tasks: detect\ndetection: {detectors: [omcd, {like: omcd, batch: 5}]}":          true,
-		"models: [ref/reader]\nnavigation: {episodes: 2, strategies: no-filter}\n":       true,
-		"navigation: {strategies: [{name: x, memory: all, auditor: none}], episodes: 1}": true,
-		"seeds: [1, 2]\ntemperature: 0.5\nagain: true\n":                                 true,
-		"contrasts: omcd minus no-filter\nfamily: {measures: death, alpha: 0.01}":        true,
-		"contrasts: []\nequivalence: {margin: 0.05}\nbootstrap: {resamples: 1000}":       true,
+		"base: quick\nseeds: 3\nsizes: [8, 16x12]\nregimes: L1\n":                                                                                    true,
+		"tasks: detect\ndetection: {detectors: [omcd, {like: omcd, batch: 5}]}":                                                                      true,
+		"models: [ref/reader]\nnavigation: {episodes: 2, strategies: no-filter}\n":                                                                   true,
+		"navigation: {strategies: [{name: x, memory: all, auditor: none}], episodes: 1}":                                                             true,
+		"seeds: [1, 2]\ntemperature: 0.5\nagain: true\n":                                                                                             true,
+		"contrasts: omcd minus no-filter\nfamily: {measures: death, alpha: 0.01}":                                                                    true,
+		"contrasts: []\nequivalence: {margin: 0.05}\nbootstrap: {resamples: 1000}":                                                                   true,
+		"agents: {a: {exec: [x, x], workers: 2}}\nmodels: agent/a\ndetection: {detectors: [{name: m, auditor: {http: \"http://h/\", wants: grid}}]}": true,
+		"agents: {a: {exec: x, want: grid}}\nmodels: agent/a":                                                                                        false,
 		"contrasts: [omcd]\n":                               false,
 		"family: {measures: reward}\n":                      false,
 		"family: {alpha: 0}\n":                              false,

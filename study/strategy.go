@@ -16,6 +16,7 @@ type Strategy struct {
 	Batch   int     `json:"batch,omitempty"`  // entries a call; batched and score auditors only
 	When    When    `json:"when,omitempty"`   // empty without an auditor
 	Policy  Policy  `json:"policy,omitempty"` // empty without an auditor
+	Method  *Method `json:"method,omitempty"` // of AuditMethod; nil for any other auditor
 }
 
 // String returns the strategy's name.
@@ -40,6 +41,7 @@ const (
 	AuditBatched    Auditor = "batched"     // the model, a batch a call
 	AuditScore      Auditor = "score"       // the model, a batch a call, with a number in [0,1] instead of a verdict
 	AuditOracle     Auditor = "oracle"      // the truth
+	AuditMethod     Auditor = "method"      // a program of one's own, all entries in one call (Strategy.Method)
 )
 
 // When says at which decisions the memory is audited.
@@ -104,11 +106,14 @@ func NamedStrategy(name string) (Strategy, error) {
 	return Strategy{}, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(StrategyNames(), ", "))
 }
 
-// Detects reports whether a model judges the entries, so that the strategy can
-// serve as a detector.
+// Detects reports whether a model or a program of one's own judges the entries,
+// so that the strategy can serve as a detector.
 func (s Strategy) Detects() bool {
-	return s.Auditor == AuditWholeStore || s.Batches()
+	return s.AsksModel() || s.Auditor == AuditMethod
 }
+
+// AsksModel reports whether the trial's own model judges the entries.
+func (s Strategy) AsksModel() bool { return s.Auditor == AuditWholeStore || s.Batches() }
 
 // Batches reports whether the model is asked a batch a call.
 func (s Strategy) Batches() bool { return s.Auditor == AuditBatched || s.Auditor == AuditScore }
@@ -134,10 +139,18 @@ func (s Strategy) check() error {
 		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)
 	case s.Audits() && s.Policy != Remove:
 		return fmt.Errorf("strategy %s: unknown policy %q; there is remove", s.Name, s.Policy)
+	case (s.Auditor == AuditMethod) != (s.Method != nil):
+		return fmt.Errorf("strategy %s: an auditor in another program is written as auditor: {exec: [PROGRAM, ARGUMENT…]} or {http: ADDRESS}", s.Name)
+	case s.Method != nil && slices.ContainsFunc(named, func(n Strategy) bool { return n.Name == s.Name }):
+		return fmt.Errorf("strategy %s: the name is that of a built-in strategy; give one with an auditor of its own a name of its own", s.Name)
+	case s.Method != nil:
+		if err := s.Method.check(); err != nil {
+			return fmt.Errorf("strategy %s: %w", s.Name, err)
+		}
 	}
 	switch s.Auditor {
-	case AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle:
+	case AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle, AuditMethod:
 		return nil
 	}
-	return fmt.Errorf("strategy %s: unknown auditor %q; there are none, whole-store, batched, score and oracle", s.Name, s.Auditor)
+	return fmt.Errorf("strategy %s: unknown auditor %q; there are none, whole-store, batched, score, oracle, and a program of your own", s.Name, s.Auditor)
 }

@@ -20,19 +20,20 @@ import (
 
 // A Study is the whole configuration of an experiment.
 type Study struct {
-	Name         string            `json:"name"`
-	Models       []string          `json:"models"` // provider/name, as in "ref/reader"
-	Seeds        []int             `json:"seeds"`
-	Sizes        []Size            `json:"sizes"`
-	HoleFraction float64           `json:"hole_fraction"`
-	Regimes      []instance.Regime `json:"regimes"`
-	Framings     []string          `json:"framings"`
-	Detection    *Detection        `json:"detection,omitempty"`  // nil: no detection
-	Navigation   *Navigation       `json:"navigation,omitempty"` // nil: no navigation
-	Params       llm.Params        `json:"params"`
-	Again        bool              `json:"again"`           // ask once more for the verdicts that a reply left out
-	ViewRadius   int               `json:"view_radius"`     // Manhattan; 0 for the whole lake
-	Strict       bool              `json:"strict_schedule"` // apply every L3 flip to the letter, even under the agent
+	Name         string             `json:"name"`
+	Models       []string           `json:"models"` // provider/name, as in "ref/reader"
+	Seeds        []int              `json:"seeds"`
+	Sizes        []Size             `json:"sizes"`
+	HoleFraction float64            `json:"hole_fraction"`
+	Regimes      []instance.Regime  `json:"regimes"`
+	Framings     []string           `json:"framings"`
+	Detection    *Detection         `json:"detection,omitempty"`  // nil: no detection
+	Navigation   *Navigation        `json:"navigation,omitempty"` // nil: no navigation
+	Agents       map[string]*Method `json:"agents,omitempty"`     // agents in other programs, which walk as models (record.AgentPrefix)
+	Params       llm.Params         `json:"params"`
+	Again        bool               `json:"again"`           // ask once more for the verdicts that a reply left out
+	ViewRadius   int                `json:"view_radius"`     // Manhattan; 0 for the whole lake
+	Strict       bool               `json:"strict_schedule"` // apply every L3 flip to the letter, even under the agent
 
 	// Prompts are prompt files, by name, that take the place of those that ship,
 	// and the words of framings of the study's own. They are identified by their
@@ -69,10 +70,16 @@ type Navigation struct {
 	Only   map[string][]string `json:"only,omitempty"`
 }
 
+// detects reports whether a model's trials have a detection by a strategy: an
+// agent in another program can judge nothing itself.
+func (d *Detection) detects(model string, by Strategy) bool {
+	return !IsAgent(model) || !by.AsksModel()
+}
+
 // walks reports whether a model navigates by a strategy.
-func (n *Navigation) walks(model, strategy string) bool {
-	only, restricted := n.Only[strategy]
-	return (len(n.Models) == 0 || slices.Contains(n.Models, model)) && (!restricted || slices.Contains(only, model))
+func (n *Navigation) walks(model string, by Strategy) bool {
+	only, restricted := n.Only[by.Name]
+	return (len(n.Models) == 0 || slices.Contains(n.Models, model)) && (!restricted || slices.Contains(only, model)) && (!IsAgent(model) || !by.AsksModel())
 }
 
 // A Size is a lake's size in cells, written "8x8", rows first.
@@ -137,6 +144,7 @@ func (s *Study) Check() error {
 			}
 		}
 	}
+	errs = append(errs, s.checkMethods())
 	if n := s.Navigation; n != nil {
 		for strategy, models := range n.Only {
 			if !slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy }) {

@@ -53,6 +53,12 @@ func ParseScores(asked []string, reply *llm.Reply, threshold float64) ([]Verdict
 	return form{verdict: score, threshold: threshold}.parse(asked, reply)
 }
 
+// ParseWords reads a reply whose verdicts are words, stale, valid or not_covered,
+// as Parse reads one with booleans; booleans are read as well.
+func ParseWords(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
+	return form{verdict: isStale, words: true}.parse(asked, reply)
+}
+
 func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	if reply == nil {
 		reply = &llm.Reply{}

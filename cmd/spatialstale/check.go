@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -62,7 +63,7 @@ func sayModel(say func(format string, args ...any), m *record.ModelInfo) {
 	if m.Control {
 		return
 	}
-	words := []string{"asked at " + strings.Join(m.Endpoints, ", ")}
+	words := []string{cmp.Or(m.Note, "asked at "+strings.Join(m.Endpoints, ", "))}
 	for _, c := range m.Changes {
 		words = append(words, c.String())
 	}

@@ -1,0 +1,206 @@
+package run_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spatialstale/spatialstale/run"
+)
+
+// A served is a method for tests: it audits by the grid, walks down and right,
+// and counts what it was asked. Down fails every request while it holds.
+type methodServer struct {
+	mu    sync.Mutex
+	asked map[string]int
+	down  func(asked int) bool
+	bad   func(request map[string]any) string // an answer in place of a good one
+}
+
+var claim = regexp.MustCompile(`^(SAFE|DANGER) at \((\d+),(\d+)\)`)
+
+func (m *methodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var q map[string]any
+	if err := json.Unmarshal(body, &q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	m.asked[q["id"].(string)]++
+	n := len(m.asked)
+	m.mu.Unlock()
+	if m.down != nil && m.down(n) {
+		http.Error(w, "down", http.StatusNotFound)
+		return
+	}
+	if m.bad != nil {
+		io.WriteString(w, m.bad(q))
+		return
+	}
+	out := map[string]any{"id": q["id"], "method": "test 1"}
+	if q["type"] == "act" {
+		state, _ := q["state"].(float64)
+		out["action"], out["state"] = []string{"RIGHT", "DOWN"}[int(state)%2], state+1
+	} else {
+		grid := q["observation"].(map[string]any)["grid"].([]any)
+		judgments := []any{}
+		for _, e := range q["entries"].([]any) {
+			e := e.(map[string]any)
+			said := claim.FindStringSubmatch(e["text"].(string))
+			row, _ := strconv.Atoi(said[2])
+			col, _ := strconv.Atoi(said[3])
+			hole := grid[row].(string)[col] == 'H'
+			judgments = append(judgments, map[string]any{"memory_id": e["memory_id"], "verdict": map[bool]string{true: "stale", false: "valid"}[hole == (said[1] == "SAFE")]})
+		}
+		out["judgments"] = judgments
+	}
+	json.NewEncoder(w).Encode(out)
+}
+
+// study is one with an auditor and an agent of one's own.
+func (m *methodServer) study(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	mine := `{name: mine, auditor: {http: "` + server.URL + `", wants: grid}}`
+	return `
+base: quick
+seeds: 2
+agents: {walker: {http: "` + server.URL + `"}}
+models: [ref/reader, agent/walker]
+detection: {modalities: [text, vision], detectors: [omcd, ` + mine + `]}
+navigation: {episodes: 1, strategies: [no-filter, omcd, ` + mine + `, oracle]}
+`
+}
+
+// TestMethods: methods are stored, resumed, replayed and checked like models. An
+// agent walks by no strategy that would want it to judge, and is told again what
+// it said of its state.
+func TestMethods(t *testing.T) {
+	m := &methodServer{asked: map[string]int{}}
+	m.down = func(asked int) bool { return asked > 40 && asked <= 50 }
+	dir := filepath.Join(t.TempDir(), "run")
+	session, err := run.Start(t.Context(), parse(t, m.study(t)), run.Options{Dir: dir})
+	first, _, err := finish(t, session, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Failed == 0 {
+		t.Fatal("no trial failed while the method was down")
+	}
+	session, err = run.Resume(t.Context(), dir, run.ResumeOptions{RetryErrors: true})
+	second, _, err := finish(t, session, err)
+	if err != nil || second.Failed != 0 {
+		t.Fatalf("error %v, %d failed", err, second.Failed)
+	}
+	again := 0
+	for id, n := range m.asked {
+		if n > 1 {
+			again++
+		}
+		if n > 2 {
+			t.Errorf("%s was asked %d times", id, n)
+		}
+	}
+	if again > 10 {
+		t.Errorf("%d requests were made again, of which 10 had failed", again)
+	}
+	stored, err := run.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	v, err := stored.Check(t.Context(), "", func(problem string) { t.Error(problem) })
+	if err != nil || v.Replayed != v.Planned {
+		t.Errorf("error %v, %d of %d trials made again", err, v.Replayed, v.Planned)
+	}
+	for trial, err := range stored.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.Strategy == "mine" && (trial.Counts.FP+trial.Counts.FN+trial.Counts.Unanswered > 0 || trial.Counts.TP == 0) {
+			t.Errorf("%s on seed %d: %+v", trial.Regime, trial.Seed, trial.Counts)
+		}
+		if trial.Model == "agent/walker" {
+			if trial.Strategy == "omcd" {
+				t.Errorf("trial %s: an agent was to judge the memory", trial.Key)
+			}
+			for i, step := range trial.Steps {
+				if want := []string{"RIGHT", "DOWN"}[i%2]; step.Action != want || step.Fallback {
+					t.Errorf("trial %s, step %d: %s, want %s", trial.Key, i+1, step.Action, want)
+				}
+			}
+		}
+	}
+	session, err = run.Replay(t.Context(), nil, []string{dir}, run.Options{Dir: filepath.Join(t.TempDir(), "again")})
+	if _, _, err := finish(t, session, err); err != nil {
+		t.Errorf("replay: %v", err)
+	}
+}
+
+// TestBadMethods: what a method gets wrong is that trial's, is counted, and the
+// run goes on.
+func TestBadMethods(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer   string
+		fails    bool // every trial of the method
+		answered int  // entries with a verdict, of each trial
+		unknown  int  // judgments on other entries
+	}{
+		"nothing":       {`{"judgments":[]}`, false, 0, 0},
+		"no judgments":  {`{"hello":1}`, false, 0, 0},
+		"one of them":   {`{"judgments":[{"memory_id":"mem_003","verdict":"valid"}]}`, false, 1, 0},
+		"a stranger":    {`{"judgments":[{"memory_id":"mem_900","verdict":"stale"},{"memory_id":"mem_003","verdict":"valid"}]}`, false, 1, 1},
+		"twice, unlike": {`{"judgments":[{"memory_id":"mem_003","verdict":"valid"},{"memory_id":"mem_003","verdict":"stale"}]}`, false, 0, 0},
+		"another word":  {`{"judgments":[{"memory_id":"mem_003","verdict":"perhaps"}]}`, false, 0, 0},
+		"no JSON":       {`well`, true, 0, 0},
+		"its trouble":   {`{"error":"out of memory"}`, true, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &methodServer{asked: map[string]int{}, bad: func(map[string]any) string { return c.answer }}
+			text := strings.NewReplacer("seeds: 2", "seeds: 1\nregimes: L1", "models: [ref/reader, agent/walker]", "models: ref/reader", "text, vision", "text").Replace(m.study(t))
+			text = regexp.MustCompile(`agents: .*\n`).ReplaceAllString(text, "")
+			dir := filepath.Join(t.TempDir(), "run")
+			session, err := run.Start(t.Context(), parse(t, text), run.Options{Dir: dir})
+			result, _, err := finish(t, session, err)
+			if err != nil || (result.Failed > 0) != c.fails {
+				t.Fatalf("error %v, %d failed (%v)", err, result.Failed, result.FirstError)
+			}
+			stored, err := run.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stored.Close()
+			for trial, err := range stored.Trials() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if trial.Task != "detect" || trial.Strategy != "mine" {
+					continue
+				}
+				if (trial.Outcome == "error") != c.fails {
+					t.Errorf("outcome %s: %s", trial.Outcome, trial.Error)
+				}
+				for _, w := range trial.Windows {
+					answered := 0
+					for _, j := range w.Judgments {
+						if j.Verdict != "unanswered" {
+							answered++
+						}
+					}
+					if answered != c.answered || w.Replies[0].UnknownIDs != c.unknown {
+						t.Errorf("%d answered, %d unknown; want %d and %d", answered, w.Replies[0].UnknownIDs, c.answered, c.unknown)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Method is an auditor or an agent in another program (docs/methods.md): one
+// that is started and spoken to by lines of JSON on its standard input and
+// output, or one that answers the same over HTTP.
+type Method struct {
+	Exec []string `json:"exec,omitempty"` // the program and its arguments
+	HTTP string   `json:"http,omitempty"` // the address that requests are posted to
+	// Wants is what it is sent beside what a model would be: "grid" for the
+	// observation cell by cell.
+	Wants   []string `json:"wants,omitempty"`
+	Timeout int      `json:"timeout,omitempty"` // of one answer, in seconds; 0 is 60
+	Workers int      `json:"workers,omitempty"` // processes at once, or requests; 0 is the number of processors
+}
+
+// WantsGrid asks for the observation cell by cell. A method that gets it may
+// know what a model has to read or see, which tables say.
+const WantsGrid = "grid"
+
+// methodFields are the settings of a Method.
+var methodFields = []field[Method]{
+	{Key: "exec", About: "the program and its arguments, started in the current folder", Empty: true, at: func(m *Method) any { return (*arguments)(&m.Exec) }},
+	{Key: "http", About: "the address that requests are posted to, in place of a program", at: func(m *Method) any { return &m.HTTP }},
+	{Key: "wants", About: "what it is sent beside what a model would be: grid, the observation cell by cell", Of: these([]string{WantsGrid}), Empty: true, at: func(m *Method) any { return &m.Wants }},
+	{Key: "timeout", About: "the longest time for one answer, in seconds; 60 unless given", Most: 86_400, at: func(m *Method) any { return &m.Timeout }},
+	{Key: "workers", About: "processes, or requests, at once; as many as there are processors unless given", Most: 1024, at: func(m *Method) any { return &m.Workers }},
+}
+
+// arguments are a list in which a value may be there more than once.
+type arguments []string
+
+func (m *Method) check() error {
+	switch {
+	case (len(m.Exec) > 0) == (m.HTTP != ""):
+		return errors.New("a method is either exec, a program with its arguments, or http, an address")
+	case len(m.Exec) > 0 && m.Exec[0] == "":
+		return errors.New("exec: the program has no name")
+	case m.HTTP != "":
+		if u, err := url.Parse(m.HTTP); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return errors.New("http: want an address such as http://127.0.0.1:9000/audit")
+		}
+	}
+	return nil
+}
+
+// String says where the method is.
+func (m *Method) String() string {
+	if m.HTTP != "" {
+		return m.HTTP
+	}
+	return strings.Join(m.Exec, " ")
+}
+
+// identity is what of a method determines a trial: not where it is served, nor
+// how patiently it is asked.
+func (m *Method) identity() *Method {
+	if m == nil {
+		return nil
+	}
+	return &Method{Exec: m.Exec, Wants: m.Wants}
+}
+
+// IsAgent reports whether a model is an agent in another program, which walks
+// and judges nothing.
+func IsAgent(model string) bool { return strings.HasPrefix(model, record.AgentPrefix) }
+
+// Methods returns the study's methods by the names under which their calls are
+// recorded.
+func (s *Study) Methods() map[string]*Method {
+	out := map[string]*Method{}
+	for name, m := range s.Agents {
+		out[record.AgentPrefix+name] = m
+	}
+	for _, by := range s.strategies() {
+		if by.Method != nil {
+			out[by.AuditedBy()] = by.Method
+		}
+	}
+	return out
+}
+
+// strategies are those of both tasks.
+func (s *Study) strategies() (all []Strategy) {
+	if s.Detection != nil {
+		all = append(all, s.Detection.Detectors...)
+	}
+	if s.Navigation != nil {
+		all = append(all, s.Navigation.Strategies...)
+	}
+	return all
+}
+
+// AuditedBy is the name under which the calls of the strategy's own auditor are
+// recorded, empty where it has none.
+func (s Strategy) AuditedBy() string {
+	if s.Method == nil {
+		return ""
+	}
+	return record.AuditorPrefix + s.Name
+}
+
+// checkMethods says what is wrong with the study's methods.
+func (s *Study) checkMethods() error {
+	var errs []error
+	for name, m := range s.Agents {
+		switch err := m.check(); {
+		case !namePattern.MatchString(name):
+			errs = append(errs, fmt.Errorf("agents: name %q: use letters, digits, spaces, and . _ - behind the first", name))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("agents.%s: %w", name, err))
+		case !slices.Contains(s.Models, record.AgentPrefix+name):
+			errs = append(errs, fmt.Errorf("agents.%s: no model walks by it; write %s%s among the models", name, record.AgentPrefix, name))
+		}
+	}
+	for _, model := range s.Models {
+		if name, ok := strings.CutPrefix(model, record.AgentPrefix); ok && s.Agents[name] == nil {
+			errs = append(errs, fmt.Errorf("models: %s is no agent of the study; it has to be described under agents", model))
+		}
+	}
+	byName := map[string]*Method{}
+	for _, st := range s.strategies() {
+		if old := byName[st.Name]; st.Method != nil && old != nil && old.String() != st.Method.String() {
+			errs = append(errs, fmt.Errorf("two strategies are called %s and have auditors of their own, %v and %v", st.Name, old, st.Method))
+		}
+		byName[st.Name] = st.Method
+	}
+	return errors.Join(errs...)
+}
