@@ -99,17 +99,17 @@ func JSON(w io.Writer, tables []analysis.Table) error {
 	for i := range tables {
 		all = append(all, objectOf(&tables[i]))
 	}
-	if err := indented(w, object{{"version", FormatVersion}, {"tables", all}}); err != nil {
+	if err := indented(w, object{{"version", FormatVersion}, {"tables", all}}, " "); err != nil {
 		return fmt.Errorf("tables as JSON: %w", err)
 	}
 	return nil
 }
 
 // indented writes JSON for people to look into; model names hold &.
-func indented(w io.Writer, doc any) error {
+func indented(w io.Writer, doc any, indent string) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
+	enc.SetIndent("", indent)
 	return enc.Encode(doc)
 }
 

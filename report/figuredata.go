@@ -13,7 +13,7 @@ import (
 // everything that is said of it: {"version": 1, "figure": …}, the figure with
 // the field names of analysis.Figure. A value that is undefined is null.
 func FigureJSON(w io.Writer, f *analysis.Figure) error {
-	if err := indented(w, object{{"version", FormatVersion}, {"figure", f}}); err != nil {
+	if err := indented(w, object{{"version", FormatVersion}, {"figure", f}}, " "); err != nil {
 		return fmt.Errorf("figure %s as JSON: %w", f.ID, err)
 	}
 	return nil

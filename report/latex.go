@@ -1,21 +1,18 @@
 package report
 
 import (
-	"bufio"
+	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/template"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/spatialstale/spatialstale/analysis"
 )
-
-// latexHead says what a document needs to take the tables in.
-const latexHead = `% Tables of a report, to be taken in with \input. They compile in one column and
-% in two, where wide ones go over both. The document needs
-% \usepackage{booktabs} and \usepackage{graphicx}.
-`
 
 // A table is laid out as text is, in so many letters: what a page of
 // \footnotesize holds, and what one of two columns holds. TeX measures the rest.
@@ -25,6 +22,17 @@ const (
 	latexLines  = 46 // of a page, caption and notes with them
 )
 
+// latexFloats is how many tables may wait for their place: TeX holds only so
+// many back.
+const latexFloats = 8
+
+//go:embed assets/tables.tex
+var latexSource string
+
+var latexTemplate = template.Must(template.New("tables").Delims("<<", ">>").Funcs(template.FuncMap{
+	"tex": latexText, "clean": clean, "join": strings.Join, "absentTitle": func() string { return absentTitle }, "name": func(c *analysis.Cell) string { return sectionName(c) + tagOf(c) },
+}).Parse(latexSource))
+
 // LaTeX writes tables for a paper, with the rules of booktabs: the best in bold,
 // warnings and notes below. Where a table is wider than a page, its columns of
 // least importance are left out and named; where it is higher, it goes on in
@@ -33,146 +41,87 @@ const (
 // the numbers are not the paper's. Tables without rows are named in comments, each
 // with what it needs. Its errors are those of w.
 func LaTeX(w io.Writer, tables []analysis.Table) error {
-	out := bufio.NewWriter(w)
-	out.WriteString(latexHead)
-	with, without := split(tables)
+	var doc struct {
+		Tables []*latexTable
+		Absent []string
+	}
+	with, absent := split(tables)
+	doc.Absent = absent
 	for i, t := range with {
-		if i%latexFloats == latexFloats-1 {
-			out.WriteString("\n\\clearpage % TeX holds only so many tables back\n")
-		}
-		latexTableOf(t).write(out)
+		doc.Tables = append(doc.Tables, latexTableOf(t, i%latexFloats == latexFloats-1))
 	}
-	if len(without) > 0 {
-		out.WriteString("\n% " + absentTitle + ":\n")
-		for _, t := range without {
-			out.WriteString("% " + clean(need(t.ID, t.Paper, t.Need)) + "\n")
-		}
+	var b bytes.Buffer
+	if err := latexTemplate.Execute(&b, doc); err != nil {
+		return err
 	}
-	return out.Flush()
+	_, err := b.WriteTo(w)
+	return err
 }
 
-// latexFloats is how many tables may wait for their place.
-const latexFloats = 8
-
-// A latexTable is a table with its columns chosen.
+// A latexTable is a table as the template takes it.
 type latexTable struct {
-	*grid
-	left    []string // columns that are left out
-	caption string
-	width   int // in letters
+	*layout
+	Clear       bool   // a page ends before it
+	Environment string // of one column of a page, or over both
+	Caption     string
+	Parts       []latexPart
+	Apart       bool // the notes are behind the table: no part has room for them
 }
 
-func latexTableOf(t *analysis.Table) *latexTable {
-	v := viewOf(t)
-	out := &latexTable{}
-	if out.grid, out.left = fit(v, latexPage); out.grid == nil { // labels that no folding makes narrow: TeX scales them
-		out.grid = measure(v, v.cols, sectionOf(v), bare)
+// A latexPart is the rows that a page holds.
+type latexPart struct {
+	Bodies []body
+	Notes  bool // they are below these rows
+}
+
+func latexTableOf(t *analysis.Table, clear bool) *latexTable {
+	all := layoutOf(t)
+	out := &latexTable{layout: all.fit(latexPage), Clear: clear, Environment: "table", Caption: t.Title + ". " + t.About}
+	if out.layout == nil { // labels that no folding makes narrow: TeX scales them
+		section, _ := all.sections()
+		out.layout = all.with(all.shown, section, bare)
 	}
-	out.width = out.grid.width()
-	parts := []string{t.Title + ".", t.About}
-	if v.lifted != "" {
-		parts = append(parts, "In every row: "+v.lifted+".")
+	letters := latexColumn
+	if out.width() > latexColumn {
+		out.Environment, letters = "table*", latexPage
 	}
-	out.caption = strings.TrimSpace(strings.Join(parts, " "))
+	if out.Lifted != "" {
+		out.Caption += " In every row: " + out.Lifted + "."
+	}
+	out.divide(latexLines-4-len(out.Caption)/letters, letters)
 	return out
 }
 
-// write writes a table, in parts where it is higher than a page; its notes are
-// below the last.
-func (t *latexTable) write(out *bufio.Writer) {
-	out.WriteByte('\n')
-	if t.table.Paper != "" {
-		out.WriteString("% For comparison: " + clean(t.table.Paper) + " of arXiv:2608.04574.\n")
-	}
-	caption := "\\caption{" + latexText(t.caption) + "}\\label{tab:" + t.table.ID + "}"
-	notes := t.notes()
-	below := 0
-	for _, note := range notes {
-		below += 1 + len(note)/t.letters()
-	}
-	apart := below > latexLines/2 // more than a page has for them: they are text
-	if apart {
-		below = 0
-	}
-	lines := latexLines - 4 - len(t.caption)/t.letters()
-	for from, n := 0, len(t.table.Rows); from < n; {
-		to := t.rows(from, lines-below)
-		if to < n {
-			to = min(t.rows(from, lines), n-1) // the notes have the last row with them
-		}
-		t.part(out, caption, from, to)
-		if to == n && !apart {
-			writeLaTeXNotes(out, notes)
-		}
-		out.WriteString("\\end{" + t.environment() + "}\n")
-		from, caption, lines = to, "\\caption[]{"+latexText(t.table.Title+", continued.")+"}", latexLines-4
-	}
-	if apart {
-		writeLaTeXNotes(out, append([]string{"Notes to Table~\\ref{tab:" + t.table.ID + "}:"}, notes...))
-	}
-}
-
-// rows returns the end of the rows that fit in so many lines, at least one; the
-// names of their sections and rules take lines too.
-func (t *latexTable) rows(from, lines int) int {
-	to := from
-	for ; to < len(t.table.Rows); to++ {
-		lines -= len(t.row(to, true))
-		if t.starts(to, from) {
-			lines -= 2
-		}
-		if lines < 0 && to > from {
-			break
-		}
-	}
-	return to
-}
-
-// environment is that of a table over both columns of a page where one does not
-// hold it.
-func (t *latexTable) environment() string {
-	if t.width > latexColumn {
-		return "table*"
-	}
-	return "table"
-}
-
-// letters is how many a line of the environment holds.
-func (t *latexTable) letters() int {
-	if t.width > latexColumn {
-		return latexPage
-	}
-	return latexColumn
-}
-
-// part begins a table with some of the rows; what TeX finds too wide, as in a
-// document with wide margins, is scaled down.
-func (t *latexTable) part(out *bufio.Writer, caption string, from, to int) {
-	out.WriteString("\\begin{" + t.environment() + "}[htbp]\n\\centering\\footnotesize\n" + caption + "\\par\\smallskip\n\\sbox0{\\begin{tabular}{@{}" + t.format() + "@{}}\n\\toprule\n")
-	writeLaTeXHead(out, t.grid)
-	for r := from; r < to; r++ {
-		section := t.starts(r, from)
-		if r == from || section {
-			out.WriteString("\\midrule\n")
-		}
-		if section {
-			cell := &t.table.Rows[r][t.section]
-			name := cell.Display()
-			if cell.Tag != "" {
-				name += " (" + cell.Tag + ")"
+// divide makes parts that fit in so many lines; the names of sections and rules
+// take lines too.
+func (t *latexTable) divide(free, letters int) {
+	from := 0
+	for _, b := range t.bodies(0, len(t.Rows)) {
+		for i, r := range b.Rows {
+			height := len(r.lines())
+			if i == 0 && b.Section != nil {
+				height += 2
 			}
-			fmt.Fprintf(out, "\\multicolumn{%d}{@{}l}{\\textit{%s}}\\\\\n", len(t.columns), latexText(name))
+			if height > free && r.At > from {
+				t.Parts = append(t.Parts, latexPart{t.bodies(from, r.At), false})
+				from, free = r.At, latexLines-6
+			}
+			free -= height
 		}
-		t.writeRow(out, r, r == from || section)
 	}
-	out.WriteString("\\bottomrule\n\\end{tabular}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n")
+	notes := 0
+	for _, note := range slices.Concat(t.Warnings, t.Notes, t.Left) {
+		notes += 1 + len(note)/letters
+	}
+	t.Apart = notes > max(free, 0)
+	t.Parts = append(t.Parts, latexPart{t.bodies(from, len(t.Rows)), notes > 0 && !t.Apart})
 }
 
-// format is the columns' alignment; a label that text would fold TeX folds too.
-func (t *latexTable) format() string {
+// Format is the columns' alignment; a label that text would fold TeX folds too.
+func (t *latexTable) Format() string {
 	var b strings.Builder
-	for i := range t.columns {
-		switch c := &t.columns[i]; {
+	for _, c := range t.Columns {
+		switch {
 		case c.folded:
 			fmt.Fprintf(&b, "p{%dem}", (c.width+1)/2)
 		case c.Align == analysis.Right:
@@ -182,75 +131,6 @@ func (t *latexTable) format() string {
 		}
 	}
 	return b.String()
-}
-
-// writeRow writes a row; what repeats is said again where a section starts.
-func (t *latexTable) writeRow(out *bufio.Writer, r int, starts bool) {
-	cells := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		if !starts && t.repeated(r, i) {
-			continue
-		}
-		cell := &t.table.Rows[r][c.index]
-		text := latexText(showPlain(c.Column, cell, t.density).String())
-		if cell.Best {
-			text = "\\textbf{" + text + "}"
-		}
-		cells[i] = text
-	}
-	out.WriteString(strings.Join(cells, " & ") + "\\\\\n")
-}
-
-// notes are what is written below a table, warnings first.
-func (t *latexTable) notes() (notes []string) {
-	for _, warning := range t.table.Warnings {
-		notes = append(notes, "\\textbf{"+latexText(warning)+"}")
-	}
-	for _, note := range t.table.Notes {
-		notes = append(notes, latexText(note))
-	}
-	if len(t.left) > 0 {
-		notes = append(notes, latexText("Left out to fit the page: "+strings.Join(t.left, ", ")+"."))
-	}
-	return notes
-}
-
-func writeLaTeXNotes(out *bufio.Writer, notes []string) {
-	if len(notes) == 0 {
-		return
-	}
-	out.WriteString("\\par\\smallskip\n{\\footnotesize\\raggedright\n")
-	for _, note := range notes {
-		out.WriteString("\\noindent " + note + "\\par\n")
-	}
-	out.WriteString("}\n")
-}
-
-// writeLaTeXHead writes the headings, those that columns share above them.
-func writeLaTeXHead(out *bufio.Writer, g *grid) {
-	var above, rules []string
-	grouped := false
-	at := 1
-	for _, s := range g.spans() {
-		n := s.last - at + 2
-		if s.name == "" {
-			above = append(above, strings.Repeat(" & ", n-1))
-		} else {
-			grouped = true
-			above = append(above, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", n, latexText(s.name)))
-			rules = append(rules, fmt.Sprintf("\\cmidrule(lr){%d-%d}", at, at+n-1))
-		}
-		at += n
-	}
-	if grouped {
-		out.WriteString(strings.Join(above, " & ") + "\\\\\n" + strings.Join(rules, "") + "\n")
-	}
-	for _, line := range g.headingLines() {
-		for i := range line {
-			line[i] = latexText(line[i])
-		}
-		out.WriteString(strings.Join(line, " & ") + "\\\\\n")
-	}
 }
 
 // latexText escapes text for LaTeX. Letters that a plain document has no sign

@@ -13,20 +13,20 @@ import (
 // the end, each with what it needs. Its errors are those of w.
 func Markdown(w io.Writer, tables []analysis.Table) error {
 	out := bufio.NewWriter(w)
-	with, without := split(tables)
+	with, absent := split(tables)
 	for i, t := range with {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
 		writeMarkdown(out, t)
 	}
-	if len(without) > 0 {
+	if len(absent) > 0 {
 		if len(with) > 0 {
 			out.WriteByte('\n')
 		}
 		out.WriteString("## " + absentTitle + "\n\n")
-		for _, t := range without {
-			out.WriteString("- " + escape(need(t.ID, t.Paper, t.Need)) + "\n")
+		for _, need := range absent {
+			out.WriteString("- " + escape(need) + "\n")
 		}
 	}
 	return out.Flush()
@@ -38,10 +38,10 @@ func writeMarkdown(out *bufio.Writer, t *analysis.Table) {
 		title += " (" + place + ")"
 	}
 	out.WriteString("## " + escape(title) + "\n\n")
-	v := viewOf(t)
+	l := layoutOf(t)
 	about := t.About
-	if v.lifted != "" {
-		about += " In every row: " + v.lifted + "."
+	if l.Lifted != "" {
+		about += " In every row: " + l.Lifted + "."
 	}
 	if about = strings.TrimSpace(about); about != "" {
 		out.WriteString(escape(about) + "\n\n")
@@ -49,7 +49,7 @@ func writeMarkdown(out *bufio.Writer, t *analysis.Table) {
 	for _, warning := range t.Warnings {
 		out.WriteString("**" + escape(warning) + "**\n\n")
 	}
-	writePipes(out, v)
+	writePipes(out, l)
 	if len(t.Notes) > 0 {
 		out.WriteByte('\n')
 	}
@@ -59,42 +59,35 @@ func writeMarkdown(out *bufio.Writer, t *analysis.Table) {
 }
 
 // writePipes writes the table itself.
-func writePipes(out *bufio.Writer, v *view) {
-	lines := make([][]string, 1+len(v.table.Rows))
-	widths := make([]int, len(v.cols))
-	for k, i := range v.cols {
-		col := &v.table.Columns[i]
-		lines[0] = append(lines[0], escape(fullHeading(col)))
-		for r, row := range v.table.Rows {
-			text := escape(showPlain(col, &row[i], roomy).String())
-			if row[i].Best {
+func writePipes(out *bufio.Writer, l *layout) {
+	lines := make([][]string, 1+len(l.Rows))
+	rule := "|"
+	for i := range l.Columns {
+		c := &l.Columns[i]
+		cells := []string{escape(fullHeading(c.Column))}
+		for _, s := range c.cells {
+			text := escape(s.String())
+			if s.Best {
 				text = "**" + text + "**"
 			}
-			lines[r+1] = append(lines[r+1], text)
+			cells = append(cells, text)
 		}
-		for _, l := range lines {
-			widths[k] = max(widths[k], widthOf(l[k]), 3)
+		width := max(3, widest(cells))
+		for r, text := range cells {
+			lines[r] = append(lines[r], pad(text, width, c.Align))
+		}
+		dashes := strings.Repeat("-", width+1)
+		if c.Align == analysis.Right {
+			rule += dashes + ":|"
+		} else {
+			rule += ":" + dashes + "|"
 		}
 	}
 	for r, line := range lines {
-		out.WriteByte('|')
-		for k, i := range v.cols {
-			out.WriteString(" " + pad(line[k], widths[k], v.table.Columns[i].Align) + " |")
+		out.WriteString("| " + strings.Join(line, " | ") + " |\n")
+		if r == 0 {
+			out.WriteString(rule + "\n")
 		}
-		out.WriteByte('\n')
-		if r > 0 {
-			continue
-		}
-		out.WriteByte('|')
-		for k, i := range v.cols {
-			bar := strings.Repeat("-", widths[k]+1)
-			if v.table.Columns[i].Align == analysis.Right {
-				out.WriteString(bar + ":|")
-			} else {
-				out.WriteString(":" + bar + "|")
-			}
-		}
-		out.WriteByte('\n')
 	}
 }
 

@@ -7,14 +7,16 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
@@ -52,7 +54,13 @@ var playerJS string
 //go:embed assets/page.js
 var pageJS string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"css":      func() template.CSS { return template.CSS(pageCSS) },
+	"playerJS": func() template.JS { return template.JS(playerJS) },
+	"pageJS":   func() template.JS { return template.JS(pageJS) },
+	"policy":   policy, "place": paperPlace, "heading": heading, "fullName": fullName, "manifest": manifest,
+	"minute": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+}).Parse(pageHTML))
 
 // HTML writes a page that needs nothing else: its styles, its scripts, its figures and
 // its trials are in it, and a policy in its head forbids it to load anything. It
@@ -63,11 +71,21 @@ func HTML(w io.Writer, p *Page) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	if err := pageTemplate.ExecuteTemplate(out, "page", view); err != nil {
+	return execute(w, "page", view)
+}
+
+// execute writes a part of the page. Whatever names and words are in it, no
+// control character comes out.
+func execute(w io.Writer, name string, data any) error {
+	buffer := bufio.NewWriterSize(w, 1<<16)
+	out := transform.NewWriter(buffer, runes.Map(func(r rune) rune { return harmless(r, "\n\t") }))
+	if err := pageTemplate.ExecuteTemplate(out, name, data); err != nil {
 		return err
 	}
-	return out.Flush()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return buffer.Flush()
 }
 
 // policy is the page's content security policy: nothing is loaded, and no style
@@ -82,20 +100,14 @@ func policy() string {
 
 // A pageView is a page as its template takes it.
 type pageView struct {
-	CSS                template.CSS
-	PlayerJS, PageJS   template.JS
-	Policy             string
-	Title, Facts       string
-	Ribbon             string // is on top of everything when models are built-in agents
-	Lost, Names        []string
+	*Page
+	Facts              string
+	Ribbon             string             // is on top of everything when models are built-in agents
 	Findings, Controls []analysis.Finding // of models, and of controls alone
 	Topics             []pageTopic
 	Few                bool     // results: they need no folding
 	Absent             []string // what is not in the run
-	Runs               []pageRunView
-	Trials             template.HTML // base64: letters, digits, + and /
-	Replayed, Words    string
-	Capped             string // how to see the trials that are not on the page
+	Replays            *pageReplays
 }
 
 // fewResults are unfolded from the beginning, such as those of a comparison, or
@@ -104,179 +116,161 @@ const fewResults = 8
 
 // A pageTopic is the tables and figures on one subject.
 type pageTopic struct {
-	ID, Name string
-	Results  []pageResult
+	ID      string
+	Name    analysis.Topic
+	Figures []*pageFigure
+	Tables  []*pageTable
 }
 
 // Holds says in words what a topic has.
 func (t *pageTopic) Holds() string {
-	tables := 0
-	for i := range t.Results {
-		if t.Results[i].Table != nil {
-			tables++
-		}
-	}
 	var parts []string
-	if tables > 0 {
-		parts = append(parts, counted(tables, "table"))
+	if n := len(t.Tables); n > 0 {
+		parts = append(parts, counted(n, "table"))
 	}
-	if n := len(t.Results) - tables; n > 0 {
+	if n := len(t.Figures); n > 0 {
 		parts = append(parts, counted(n, "figure"))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// A pageResult is a table or a figure.
-type pageResult struct {
-	Table  *pageTable
-	Figure *pageFigure
-}
-
+// A pageFigure is a figure with its drawings.
 type pageFigure struct {
-	ID, Title, Place, About string
-	Warnings, Notes         []string
-	Light                   template.URL
-	Dark                    template.Srcset
+	*analysis.Figure
+	Light template.URL
+	Dark  template.Srcset
 }
 
-func pageViewOf(p *Page) (*pageView, error) {
-	v := &pageView{
-		CSS: template.CSS(pageCSS), PlayerJS: template.JS(playerJS), PageJS: template.JS(pageJS), Policy: policy(),
-		Title: clean(p.Summary.Title), Lost: cleaned(p.Summary.Lost), Names: cleaned(p.Summary.Names),
-	}
+// pageReplays are the trials of a page.
+type pageReplays struct {
+	Packed template.HTML // base64: letters, digits, + and /
+	Which  string
+	Words  string // those with the models' words
+	Rest   string // the command that shows trials that are not on the page
+}
+
+func pageViewOf(p *Page) (v *pageView, err error) {
+	v = &pageView{Page: p}
 	for _, f := range p.Summary.Findings {
-		f.Text = clean(f.Text)
 		if f.Control {
 			v.Controls = append(v.Controls, f)
 		} else {
 			v.Findings = append(v.Findings, f)
 		}
 	}
-	for i := range p.Runs {
-		run, err := runOf(&p.Runs[i])
-		if err != nil {
-			return nil, err
-		}
-		v.Runs = append(v.Runs, run)
-	}
-	v.about(p)
-	if err := v.results(p); err != nil {
+	v.about()
+	if err := v.results(); err != nil {
 		return nil, err
 	}
-	return v, v.replays(p)
+	v.Replays, err = replaysOf(p)
+	return v, err
 }
 
 // about says what was run, when and with what.
-func (v *pageView) about(p *Page) {
-	var dates, programs, models []string
-	controls := 0
-	add := func(list *[]string, s string) {
-		if !slices.Contains(*list, s) {
-			*list = append(*list, s)
-		}
-	}
-	for i := range p.Runs {
-		m := &p.Runs[i].Manifest
-		add(&dates, m.Created.UTC().Format("2 January 2006"))
-		add(&programs, "spatialstale "+m.Program)
+func (v *pageView) about() {
+	var dates, programs, models, controls []string
+	for i := range v.Runs {
+		m := &v.Runs[i].Manifest
+		dates = append(dates, m.Created.UTC().Format("2 January 2006"))
+		programs = append(programs, "spatialstale "+m.Program)
 		for _, model := range m.Models {
-			if model.Control && !slices.Contains(models, model.Name) {
-				controls++
+			models = append(models, model.Name)
+			if model.Control {
+				controls = append(controls, model.Name)
 			}
-			add(&models, model.Name)
 		}
 	}
-	var facts []string
-	for _, list := range [][]string{dates, programs} {
-		if len(list) > 0 {
-			facts = append(facts, strings.Join(list, ", "))
-		}
+	models, controls = distinct(models), distinct(controls)
+	if len(v.Runs) > 0 {
+		v.Facts = strings.Join(distinct(dates), ", ") + " · " + strings.Join(distinct(programs), ", ")
 	}
 	if len(models) > 0 {
-		facts = append(facts, counted(len(models), "model")+": "+strings.Join(models, ", "))
+		v.Facts += " · " + counted(len(models), "model") + ": " + strings.Join(models, ", ")
 	}
-	v.Facts = clean(strings.Join(facts, " · "))
-	switch {
-	case controls == 0:
-	case controls == len(models):
+	switch len(controls) {
+	case 0:
+	case len(models):
 		v.Ribbon = "Reference agents, no language model: controls with known behaviour. Their numbers say nothing about any model."
 	default:
 		v.Ribbon = "Some models are reference agents (controls), no language models. They are marked."
 	}
 }
 
-// results puts tables and figures under their topics, in the topics' order.
-func (v *pageView) results(p *Page) error {
-	byTopic := map[analysis.Topic][]pageResult{}
-	for i := range p.Figures {
-		f := &p.Figures[i]
+// distinct returns each of several strings once, in the order of a list.
+func distinct(list []string) (out []string) {
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// results puts tables and figures under their topics, in the topics' order;
+// those without one are last.
+func (v *pageView) results() error {
+	tables, absent := split(v.Tables)
+	for _, name := range append(slices.Clone(analysis.Topics), "") {
+		topic := pageTopic{ID: fmt.Sprintf("topic-%d", len(v.Topics)+1), Name: cmp.Or(name, "Results")}
+		for i := range v.Figures {
+			if f := &v.Figures[i]; f.Topic == name && len(f.Panels) > 0 {
+				one, err := pageFigureOf(f)
+				if err != nil {
+					return err
+				}
+				topic.Figures = append(topic.Figures, one)
+			}
+		}
+		for _, t := range tables {
+			if t.Topic == name {
+				topic.Tables = append(topic.Tables, pageTableOf(t, v.Trials))
+			}
+		}
+		if len(topic.Figures)+len(topic.Tables) > 0 {
+			v.Topics = append(v.Topics, topic)
+		}
+	}
+	for _, f := range v.Figures {
 		if len(f.Panels) == 0 {
-			v.Absent = append(v.Absent, clean(need(f.ID, f.Paper, f.Need)))
-			continue
-		}
-		one, err := pageFigureOf(f)
-		if err != nil {
-			return err
-		}
-		byTopic[f.Topic] = append(byTopic[f.Topic], pageResult{Figure: one})
-	}
-	with, without := split(p.Tables)
-	for _, t := range with {
-		byTopic[t.Topic] = append(byTopic[t.Topic], pageResult{Table: pageTableOf(t, p.Trials)})
-	}
-	for _, t := range without {
-		v.Absent = append(v.Absent, clean(need(t.ID, t.Paper, t.Need)))
-	}
-	topics := slices.Clone(analysis.Topics)
-	for _, topic := range slices.Sorted(maps.Keys(byTopic)) { // such as none, of a comparison
-		if !slices.Contains(topics, topic) {
-			topics = append(topics, topic)
+			v.Absent = append(v.Absent, need(f.ID, f.Paper, f.Need))
 		}
 	}
-	for _, topic := range topics {
-		if len(byTopic[topic]) > 0 {
-			v.Topics = append(v.Topics, pageTopic{fmt.Sprintf("topic-%d", len(v.Topics)+1), cmp.Or(string(topic), "Results"), byTopic[topic]})
-		}
-	}
-	v.Few = len(with)+len(p.Figures) <= fewResults
+	v.Absent = append(v.Absent, absent...)
+	v.Few = len(tables)+len(v.Figures) <= fewResults
 	return nil
 }
 
 func pageFigureOf(f *analysis.Figure) (*pageFigure, error) {
-	out := &pageFigure{ID: f.ID, Title: clean(f.Title), Place: paperPlace(f.Paper), About: clean(f.About), Warnings: cleaned(f.Warnings), Notes: cleaned(f.Notes)}
-	var drawings [2]string
+	var urls [2]string
 	for i, theme := range []figure.Theme{figure.Light, figure.Dark} {
 		var b bytes.Buffer
 		if err := figure.Draw(&b, f, "svg", theme); err != nil {
 			return nil, err
 		}
-		drawings[i] = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+		urls[i] = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 	}
-	out.Light, out.Dark = template.URL(drawings[0]), template.Srcset(drawings[1])
-	return out, nil
+	return &pageFigure{f, template.URL(urls[0]), template.Srcset(urls[1])}, nil
 }
 
-// replays adds the trials, and says which ones there are.
-func (v *pageView) replays(p *Page) error {
+// replaysOf says which trials a page has, nil for none.
+func replaysOf(p *Page) (*pageReplays, error) {
 	ts := p.Trials
 	if ts == nil || ts.embedded == 0 {
-		return nil
+		return nil, nil
 	}
 	packed, err := ts.base64()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v.Trials = template.HTML(packed)
-	v.Replayed = fmt.Sprintf("This page has %s, all that there are", counted(ts.added, "trial"))
+	out := &pageReplays{Packed: template.HTML(packed), Words: chosenRule, Which: fmt.Sprintf("This page has %s, all that there are", counted(ts.added, "trial"))}
 	if ts.added > ts.embedded {
-		v.Replayed = fmt.Sprintf("This page has the first %s of %s trials", thousands(ts.embedded), thousands(ts.added))
-		v.Capped = fmt.Sprintf("spatialstale trace %s --seed SEED --strategy STRATEGY", quoted(p.Runs[0].Name))
+		out.Which = fmt.Sprintf("This page has the first %s of %s trials", thousands(ts.embedded), thousands(ts.added))
+		out.Rest = fmt.Sprintf("spatialstale trace %s --seed SEED --strategy STRATEGY", quoted(p.Runs[0].Name))
 	}
 	if ts.failed > 0 {
-		v.Replayed += fmt.Sprintf(" (%s failed)", thousands(ts.failed))
+		out.Which += fmt.Sprintf(" (%s failed)", thousands(ts.failed))
 	}
-	v.Words = chosenRule
-	return nil
+	return out, nil
 }
 
 // behind returns the fragment of a page that lists the trials behind a row: what
@@ -287,21 +281,21 @@ func (ts *Trials) behind(t *analysis.Table, row []analysis.Cell) string {
 	}
 	query := url.Values{}
 	for i := range t.Columns {
-		key := t.Columns[i].Key
-		switch {
-		case t.Columns[i].Kind != analysis.Label:
+		if t.Columns[i].Kind != analysis.Label {
 			continue
-		case key == "detector":
-			key = "strategy"
-			query.Set("task", record.Detect)
-		case key == "strategy":
-			query.Set("task", record.Navigate)
 		}
-		if slices.Contains([]string{"model", "modality", "regime", "strategy"}, key) {
+		switch key := t.Columns[i].Key; key {
+		case "detector":
+			query.Set("task", record.Detect)
+			query.Set("strategy", row[i].Label)
+		case "strategy":
+			query.Set("task", record.Navigate)
+			fallthrough
+		case "model", "modality", "regime":
 			query.Set(key, row[i].Label)
 		}
 	}
-	if len(query) < 2 || !slices.ContainsFunc(ts.doc.Settings, func(s replaySetting) bool {
+	some := slices.ContainsFunc(ts.doc.Settings, func(s replaySetting) bool {
 		has := map[string]string{"task": s.Task, "model": s.Model, "modality": s.Modality, "regime": s.Regime, "strategy": s.Strategy}
 		for key := range query {
 			if has[key] != query.Get(key) {
@@ -309,42 +303,20 @@ func (ts *Trials) behind(t *analysis.Table, row []analysis.Cell) string {
 			}
 		}
 		return true
-	}) {
+	})
+	if len(query) < 2 || !some {
 		return ""
 	}
 	return "#trials?" + query.Encode()
 }
 
-// A pageRunView is what a page says of how a run was made.
-type pageRunView struct {
-	Name, Made, Manifest string
-	Prompts              []pagePrompt
-}
-
-type pagePrompt struct {
-	Name, Sum, Text string
-	Lost            bool // the text is not at hand
-}
-
-// runOf shows a manifest as it is, without the hashes of instances, of which
-// there are hundreds.
-func runOf(r *PageRun) (pageRunView, error) {
-	m := r.Manifest
-	out := pageRunView{Name: clean(r.Name), Made: m.Created.UTC().Format("2 January 2006, 15:04 UTC")}
-	for _, name := range slices.Sorted(maps.Keys(m.Prompts)) {
-		text, ok := r.Prompts[name]
-		out.Prompts = append(out.Prompts, pagePrompt{clean(name), clean(m.Prompts[name]), cleanBut(text, "\n\t"), !ok})
-	}
+// manifest shows a manifest as it is, without what the page shows next to it and
+// without the hashes of instances, of which there are hundreds.
+func manifest(m record.Manifest) (string, error) {
 	m.Instances, m.Prompts = nil, nil
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(m); err != nil {
-		return out, fmt.Errorf("run %s: its manifest: %w", r.Name, err)
-	}
-	out.Manifest = cleanBut(b.String(), "\n")
-	return out, nil
+	var b strings.Builder
+	err := indented(&b, m, "  ")
+	return b.String(), err
 }
 
 // quoted protects a word from a shell.

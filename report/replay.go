@@ -358,7 +358,10 @@ func wordsOf(t *record.Trial, calls []*record.Call, places map[string]int) *repl
 // cut makes what a model said safe to show, and cuts it: it may hold anything,
 // marks that turn the direction of writing and broken UTF-8 among it.
 func cut(s string) string {
-	runes := []rune(cleanBut(strings.ReplaceAll(s, "\r\n", "\n"), "\n\t\u200d"))
+	runes := []rune(strings.ReplaceAll(s, "\r\n", "\n"))
+	for i, r := range runes {
+		runes[i] = harmless(r, "\n\t\u200d")
+	}
 	if len(runes) <= replyRunes {
 		return string(runes)
 	}

@@ -27,19 +27,16 @@ func widthOf(s string) int { return cellWidth.StringWidth(s) }
 
 // clean makes a name safe to print: a model's name may come from anywhere, and
 // must not move the cursor.
-func clean(s string) string { return cleanBut(s, "") }
+func clean(s string) string {
+	return strings.Map(func(r rune) rune { return harmless(r, "") }, s)
+}
 
-// cleanBut keeps some control characters, such as ends of lines.
-func cleanBut(s, keep string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(keep, r) {
-			return r
-		}
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
+// harmless replaces a control character that is none of those to keep.
+func harmless(r rune, keep string) rune {
+	if !strings.ContainsRune(keep, r) && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // paperPlace says where the paper has a table or a figure, "" when it has none.
@@ -50,16 +47,16 @@ func paperPlace(place string) string {
 	return "the paper’s " + place
 }
 
-// split tells the tables that have rows from those that have none.
-func split(tables []analysis.Table) (with, without []*analysis.Table) {
+// split returns the tables that have rows, and what those need that have none.
+func split(tables []analysis.Table) (with []*analysis.Table, absent []string) {
 	for i := range tables {
 		if t := &tables[i]; len(t.Rows) > 0 {
 			with = append(with, t)
 		} else {
-			without = append(without, t)
+			absent = append(absent, need(t.ID, t.Paper, t.Need))
 		}
 	}
-	return with, without
+	return with, absent
 }
 
 // absentTitle heads the list of tables without rows.

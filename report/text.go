@@ -31,32 +31,25 @@ func Text(w io.Writer, tables []analysis.Table, opts TextOptions) error {
 		opts.Width = defaultWidth
 	}
 	p := &printer{out: bufio.NewWriter(w), width: max(opts.Width, minWidth), color: opts.Color}
-	with, without := split(tables)
+	with, absent := split(tables)
 	for i, t := range with {
 		if i > 0 {
-			p.line("")
-			p.line("")
+			p.line("\n")
 		}
 		p.table(t)
 	}
-	if len(without) > 0 && len(with) > 0 {
-		p.line("")
-		p.line("")
+	if len(absent) == 0 {
+		return p.out.Flush()
 	}
-	p.absent(without)
-	return p.out.Flush()
-}
-
-// absent lists tables without rows.
-func (p *printer) absent(tables []*analysis.Table) {
-	if len(tables) == 0 {
-		return
+	if len(with) > 0 {
+		p.line("\n")
 	}
 	p.line(p.style(bold, absentTitle))
 	p.line(p.style(dim, strings.Repeat("━", widthOf(absentTitle))))
-	for _, t := range tables {
-		p.paragraph("", "· ", need(t.ID, t.Paper, t.Need))
+	for _, need := range absent {
+		p.paragraph("", "· ", need)
 	}
+	return p.out.Flush()
 }
 
 // A printer writes lines. Its writer keeps the first error until the end.
@@ -101,22 +94,21 @@ func (p *printer) paragraph(style, bullet, text string) {
 func (p *printer) table(t *analysis.Table) {
 	p.title(t)
 	p.paragraph("", "", t.About)
-	v := viewOf(t)
-	if v.lifted != "" {
-		p.paragraph("", "", "In every row: "+v.lifted+".")
+	l := layoutOf(t)
+	if l.Lifted != "" {
+		p.paragraph("", "", "In every row: "+l.Lifted+".")
 	}
 	for _, warning := range t.Warnings {
 		p.paragraph(alarm, "! ", warning)
 	}
 	p.line("")
-	g, left := fit(v, p.width)
-	if g != nil {
-		p.grid(g)
+	if fitting := l.fit(p.width); fitting == nil {
+		p.list(l)
 	} else {
-		p.list(v)
-	}
-	if len(left) > 0 {
-		p.paragraph(dim, "· ", "Left out to fit this width: "+strings.Join(left, ", ")+".")
+		p.grid(fitting)
+		if len(fitting.Left) > 0 {
+			p.paragraph(dim, "· ", "Left out to fit this width: "+strings.Join(fitting.Left, ", ")+".")
+		}
 	}
 	for _, note := range t.Notes {
 		p.paragraph(dim, "· ", note)
@@ -141,21 +133,127 @@ func (p *printer) title(t *analysis.Table) {
 	p.line(p.style(dim, strings.Repeat("━", width)))
 }
 
+// grid writes headings, then rows, a blank line before each section.
+func (p *printer) grid(l *layout) {
+	rule := p.style(dim, strings.Repeat("─", l.width()))
+	indent := strings.Repeat(" ", l.indent())
+	p.groupHeadings(l, indent)
+	for _, line := range l.HeadingLines() {
+		for i := range line {
+			line[i] = l.Columns[i].centred(line[i])
+		}
+		p.line(p.style(bold, strings.TrimRight(indent+strings.Join(line, between), " ")))
+	}
+	p.line(rule)
+	for i, b := range l.bodies(0, len(l.Rows)) {
+		if i > 0 {
+			p.line("")
+		}
+		if b.Section != nil {
+			p.line(p.style(sectionOn, sectionName(b.Section)) + p.style(dim, tagOf(b.Section)))
+		}
+		for _, r := range b.Rows {
+			for _, fields := range r.lines() {
+				p.line(indent + strings.Join(fields, between))
+			}
+		}
+	}
+	p.line(rule)
+}
+
+var between = strings.Repeat(" ", gutter)
+
+// groupHeadings writes the headings that several columns share, if any.
+func (p *printer) groupHeadings(l *layout, indent string) {
+	var fields []string
+	for _, s := range l.Groups() {
+		field := s.Name
+		if rest := s.width - widthOf(field) - 1; field != "" && rest > 0 {
+			field += " " + strings.Repeat("─", rest)
+		}
+		fields = append(fields, pad(field, s.width, analysis.Left))
+	}
+	if len(fields) > 0 {
+		p.line(p.style(dim, strings.TrimRight(indent+strings.Join(fields, between), " ")))
+	}
+}
+
+// centred puts a heading over the middle of cells that have two parts, and
+// over their edge otherwise.
+func (c *column) centred(heading string) string {
+	if c.tailWidth > 0 {
+		heading = pad(heading, (c.width+widthOf(heading)+1)/2, analysis.Right)
+		return pad(heading, c.width, analysis.Left)
+	}
+	return pad(heading, c.width, c.Align)
+}
+
+// lines returns the lines of a row, padded to their columns: one line unless
+// labels are folded.
+func (r *row) lines() (lines [][]string) {
+	for i, f := range r.Cells {
+		text := []string{f.text()}
+		switch {
+		case f.Again:
+			text = []string{""}
+		case f.folded:
+			text = wrap(f.shown.String(), f.width)
+		}
+		for len(lines) < len(text) {
+			lines = append(lines, make([]string, len(r.Cells)))
+		}
+		for k, part := range text {
+			lines[k][i] = part
+		}
+	}
+	for _, line := range lines {
+		for i, f := range r.Cells {
+			line[i] = pad(line[i], f.width, f.Align)
+		}
+	}
+	return lines
+}
+
+// text lines the parts of a cell up with those above and below.
+func (f *cell) text() string {
+	s := f.starred()
+	if f.Align == analysis.Left {
+		return s.String()
+	}
+	tails := analysis.Right
+	if s.Marks {
+		tails = analysis.Left
+	}
+	parts := pad(s.Lead, f.leadWidth, analysis.Right) + pad(s.Tail, f.tailWidth, tails) + pad(s.Remark, f.remarkWidth, analysis.Left)
+	return pad(parts, f.width, analysis.Right)
+}
+
+// pad aligns text in a field.
+func pad(s string, width int, align analysis.Align) string {
+	space := strings.Repeat(" ", max(0, width-widthOf(s)))
+	if align == analysis.Right {
+		return space + s
+	}
+	return s + space
+}
+
 // list writes each row as a list, for when not even the least table fits.
-func (p *printer) list(v *view) {
-	for _, row := range v.table.Rows {
-		var labels []string
-		for _, i := range v.cols {
-			if col := &v.table.Columns[i]; col.Kind == analysis.Label {
-				labels = append(labels, show(col, &row[i], roomy).String())
+func (p *printer) list(l *layout) {
+	for _, b := range l.bodies(0, len(l.Rows)) {
+		for _, r := range b.Rows {
+			var labels, values []string
+			for _, f := range r.Cells {
+				if f.Kind == analysis.Label {
+					labels = append(labels, f.starred().String())
+				} else {
+					values = append(values, fullHeading(f.Column)+": "+show(f.Column, f.Cell, tight).starred().String())
+				}
 			}
-		}
-		p.paragraph(sectionOn, "", strings.Join(labels, " · "))
-		for _, i := range v.cols {
-			if col := &v.table.Columns[i]; col.Kind != analysis.Label {
-				p.paragraph("", "  ", fullHeading(col)+": "+show(col, &row[i], tight).String())
+			p.paragraph(sectionOn, "", strings.Join(labels, " · "))
+			for _, v := range values {
+				p.paragraph("", "  ", v)
 			}
+			p.line("")
 		}
-		p.line("")
 	}
 }
