@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -35,21 +33,23 @@ func (p *page) chart(panel *analysis.Panel, named bool, lanes int) *plot.Plot {
 	pl := plot.New()
 	pl.BackgroundColor = nil
 	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
-		a.Label.TextStyle.Font, a.Tick.Label.Font = p.label.Font, p.small.Font
+		a.Label.TextStyle.Font, a.Tick.Label.Font = p.small.Font, p.small.Font
 		a.Label.TextStyle.Handler, a.Tick.Label.Handler = sans, sans
 		a.Label.TextStyle.Color, a.Tick.Label.Color, a.Color, a.Tick.Color = p.theme.Ink, p.theme.Ink, p.theme.Ink, p.theme.Ink
-		a.Tick.Marker, a.Tick.Length = ticks{}, 2.5
+		a.Tick.Length = 2.5
 	}
+	pl.Title.TextStyle = p.title
+	pl.Title.TextStyle.XAlign, pl.Title.TextStyle.YAlign, pl.Title.Padding = text.XCenter, text.YTop, 2
 	switch {
 	case panel.Scene != nil:
 		pl.HideAxes()
 		pl.X.Padding, pl.Y.Padding = 0, 0
 		return pl // its lake needs its width
 	case len(panel.Categories) > 0:
-		p.rows(pl, panel, named, lanes)
+		p.categories(pl, panel, named, lanes)
 	default:
 		if !named {
-			pl.Y.Label.Text = wrap(p.label, panel.Y.Label, 100)
+			pl.Y.Label.Text = wrap(p.small, panel.Y.Label, 100)
 		}
 		pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5), Horizontal: line(p.theme.Faint, 0.5)})
 		p.guides(pl, panel)
@@ -60,24 +60,9 @@ func (p *page) chart(panel *analysis.Panel, named bool, lanes int) *plot.Plot {
 	return pl
 }
 
-// ticks are the library's, with no more digits than they need and a minus sign in
-// place of a hyphen.
-type ticks struct{ plot.DefaultTicks }
-
-// Ticks implements plot.Ticker.
-func (t ticks) Ticks(low, high float64) []plot.Tick {
-	marks := t.DefaultTicks.Ticks(low, high)
-	for i := range marks {
-		if !marks[i].IsMinor() {
-			marks[i].Label = strings.ReplaceAll(strconv.FormatFloat(marks[i].Value, 'g', 6, 64), "-", "−")
-		}
-	}
-	return marks
-}
-
-// rows fills a chart with a row for each category, from the top down, and in it
+// categories fills a chart with a row for each category, from the top down, and in it
 // a lane for each series.
-func (p *page) rows(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int) {
+func (p *page) categories(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int) {
 	lane := barHeight + barGap
 	if p.bounds {
 		lane += boundsRoom
@@ -120,7 +105,7 @@ func (p *page) rows(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int)
 	pl.Y.Tick.Label.Font, pl.Y.Tick.Marker = p.label.Font, names[:0]
 	if !named {
 		pl.Y.Tick.Marker = names
-		pl.Add(unpadded{p.texts(p.small, headings, 3)})
+		pl.Add(p.texts(p.small, headings, 3))
 	}
 }
 
@@ -141,7 +126,7 @@ func (p *page) guides(pl *plot.Plot, panel *analysis.Panel) {
 	middle.XAlign = text.XCenter
 	var empty plotter.XYLabels
 	addText(&empty, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, short(p.dim, panel.Empty, mostLabel))
-	pl.Add(p.texts(p.dim, names, 6), unpadded{p.texts(middle, empty, 0)})
+	pl.Add(p.texts(p.dim, names, 6), p.texts(middle, empty, 0))
 }
 
 // values draws the points of all series with their whiskers and labels, each at
@@ -151,11 +136,6 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 	var across, upright, bounds spans
 	var over []plot.Plotter
 	var labels, missing plotter.XYLabels
-	largest := 6.0 // radius of a disc
-	if rows {
-		largest = barHeight / 2
-	}
-	unit := min(2, largest/math.Sqrt(mostUnits(panel)))
 	for i, s := range panel.Series {
 		var dots plotter.XYs
 		var radii []vg.Length
@@ -164,9 +144,8 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 			if pt.X == nil && !rows {
 				continue
 			}
-			y := place(i, pt)
+			y, labelAt := place(i, pt), panel.X.Max
 			bounds.add(pt.XBounds, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y - barHeight/2 - boundsRoom/2} })
-			labelAt := panel.X.Max
 			if pt.X == nil {
 				addText(&missing, panel.X.Min, y, noValue(pt))
 			} else {
@@ -174,15 +153,9 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 				across.add(pt.XRange, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y} })
 				upright.add(pt.YRange, func(y float64) plotter.XY { return plotter.XY{X: x, Y: y} })
 				if rows && s.Mark == analysis.Bars {
-					b := p.bar(s.Key, x)
-					b.XMin = y
-					pl.Add(b)
+					pl.Add(p.bar(s.Key, sliver(x, panel.X), y))
 				} else {
-					radius := 2.8
-					if s.Mark == analysis.Discs { // their area is their number of units
-						radius = max(0.8, unit*math.Sqrt(float64(pt.N)))
-					}
-					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, vg.Length(radius))
+					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, radius(panel, &s, pt))
 				}
 				if !rows {
 					labelAt = x
@@ -190,7 +163,7 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 			}
 			addText(&labels, labelAt, y, short(p.small, pt.Label, mostLabel))
 		}
-		over = append(over, unpadded{p.points(p.styles[s.Key].Mark, p.color(s.Key), dots, radii)})
+		over = append(over, p.points(p.styles[s.Key].Mark, p.color(s.Key), dots, radii))
 	}
 	if rows { // the line that bars begin at lies over them
 		zero := inside(0, panel.X.Min, panel.X.Max)
@@ -200,8 +173,20 @@ func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int,
 	casing, ink := line(p.theme.Ground, 2.4), line(p.theme.Ink, 0.9)
 	pl.Add(across.lying(casing, 0), upright.standing(casing, 0), across.lying(ink, 4), upright.standing(ink, 4), bounds.lying(p.boundsLine(), 3))
 	pl.Add(over...)
-	pl.Add(p.texts(p.small, labels, 4), unpadded{p.texts(p.dim, missing, 3)})
+	pl.Add(p.texts(p.small, labels, 4), p.texts(p.dim, missing, 3))
 }
+
+// sliver makes a bar of nearly 0 a line on the positive side of the axis: left of
+// it, it would read as a negative value.
+func sliver(x float64, axis analysis.Axis) float64 {
+	if least := leastBar * (axis.Max - axis.Min); math.Abs(x) < least {
+		return least
+	}
+	return x
+}
+
+// leastBar is the length of the smallest bar as a share of its axis.
+const leastBar = 0.01
 
 // noValue says why a row has no bar.
 func noValue(pt *analysis.Point) string {
@@ -211,8 +196,16 @@ func noValue(pt *analysis.Point) string {
 	return "– undefined"
 }
 
-// mostUnits is the greatest number of units of a panel's discs.
-func mostUnits(panel *analysis.Panel) float64 {
+// radius returns the radius of a point's mark. The area of a disc is its number of
+// units, as large as the panel has room for.
+func radius(panel *analysis.Panel, s *analysis.Series, pt *analysis.Point) vg.Length {
+	if s.Mark != analysis.Discs {
+		return 2.8
+	}
+	largest := 6.0
+	if len(panel.Categories) > 0 {
+		largest = barHeight / 2
+	}
 	most := 1
 	for _, s := range panel.Series {
 		for _, pt := range s.Points {
@@ -221,7 +214,8 @@ func mostUnits(panel *analysis.Panel) float64 {
 			}
 		}
 	}
-	return float64(most)
+	unit := min(2, largest/math.Sqrt(float64(most)))
+	return vg.Length(max(0.8, unit*math.Sqrt(float64(pt.N))))
 }
 
 func (p *page) boundsLine() draw.LineStyle { return line(p.theme.Dim, 1, 2, 1) }
@@ -241,11 +235,11 @@ func (s *spans) add(span *analysis.Span, at func(middle float64) plotter.XY) {
 }
 
 func (s *spans) lying(style draw.LineStyle, caps vg.Length) plot.Plotter {
-	return unpadded{&plotter.XErrorBars{XYs: s.XYs, XErrors: s.errors, LineStyle: style, CapWidth: caps}}
+	return &plotter.XErrorBars{XYs: s.XYs, XErrors: s.errors, LineStyle: style, CapWidth: caps}
 }
 
 func (s *spans) standing(style draw.LineStyle, caps vg.Length) plot.Plotter {
-	return unpadded{&plotter.YErrorBars{XYs: s.XYs, YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: caps}}
+	return &plotter.YErrorBars{XYs: s.XYs, YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: caps}
 }
 
 // inside moves a value that rounding has put beyond an axis to its end.

@@ -22,16 +22,14 @@ var (
 	ice     = color.NRGBA{0xDE, 0xEB, 0xF5, 255}
 	cellInk = color.Gray{25}
 	cells   = []struct {
-		kind  byte
+		kind  rune
 		color color.Color
 	}{{'H', color.NRGBA{0x38, 0x38, 0x38, 255}}, {'S', color.NRGBA{0xA9, 0xD3, 0xB8, 255}}, {'G', color.NRGBA{0xEE, 0xD2, 0x8A, 255}}}
 )
 
-// staleLines underline cells whose entry is stale: by thaw, by freeze.
-func staleLines(side vg.Length) [2]draw.LineStyle {
-	width := max(1.2, 0.2*side)
-	return [2]draw.LineStyle{line(color.NRGBA{0xE6, 0x9F, 0x00, 255}, width), line(color.NRGBA{0x00, 0x72, 0xB2, 255}, width, 0.16*side.Points(), 0.1*side.Points())}
-}
+// The colours of what underlines cells whose entry is stale: by thaw, by freeze,
+// which is broken into dashes.
+var thawInk, freezeInk = color.NRGBA{0xE6, 0x9F, 0x00, 255}, color.NRGBA{0x00, 0x72, 0xB2, 255}
 
 // ends are the marks of how routes end.
 var ends = map[string]string{record.Death: "cross", record.Success: "disc", record.Timeout: "square"}
@@ -45,7 +43,33 @@ func sideOf(s *analysis.Scene, width vg.Length) vg.Length {
 // axes reach as far as the chart is larger than the lake.
 func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length) {
 	side := sideOf(s, width)
-	pl.Add(&lake{s, side})
+	rows, cols := float64(len(s.Rows)), float64(len(s.Rows[0]))
+	pl.Add(&plotter.Polygon{Color: ice, XYs: []plotter.XYs{box(0, 0, cols, rows)}})
+	letters := plotter.XYLabels{}
+	kinds := map[rune][]plotter.XYs{}
+	for r, row := range s.Rows {
+		for c, kind := range row {
+			left, top := float64(c), float64(r)
+			kinds[kind] = append(kinds[kind], box(left, top, left+1, top+1))
+			if side >= 7 && (kind == 'S' || kind == 'G') { // in the corner: routes pass through the middle
+				addText(&letters, left+0.05, -top-0.25, string(kind))
+			}
+		}
+	}
+	for _, k := range cells {
+		pl.Add(&plotter.Polygon{Color: k.color, XYs: kinds[k.kind]})
+	}
+	var lines []plotter.XYs
+	for r := 0.0; r < rows; r++ {
+		lines = append(lines, box(0, r, cols, r+1))
+	}
+	for c := 0.0; c < cols; c++ {
+		lines = append(lines, box(c, 0, c+1, rows))
+	}
+	pl.Add(&plotter.Polygon{XYs: lines, LineStyle: line(color.White, min(0.5, 0.08*side))}) // finer where cells are small, or the lake would be white
+
+	pl.Add(&plotter.Polygon{Color: thawInk, XYs: underlines(s.Thaw, side, 0.8)}, &plotter.Polygon{Color: freezeInk, XYs: underlines(s.Freeze, side, 0.16)})
+	pl.Add(p.texts(lettering(min(9, 0.42*side), cellInk), letters, 0))
 	for i, r := range s.Routes {
 		// A little aside, so that two of them show where they run together.
 		shift := (float64(i) - float64(len(s.Routes)-1)/2) * min(4.5/side.Points(), 0.24)
@@ -53,10 +77,28 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 		for _, style := range p.routeLines(r.Key, side) {
 			pl.Add(&plotter.Line{XYs: at, LineStyle: style})
 		}
-		pl.Add(unpadded{p.points(ends[r.Outcome], p.color(r.Key), at[len(at)-1:], []vg.Length{inside(0.24*side, 2.2, 5)})})
+		pl.Add(p.points(ends[r.Outcome], p.color(r.Key), at[len(at)-1:], []vg.Length{inside(0.24*side, 2.2, 5)}))
 	}
 	pl.X.Min, pl.X.Max = 0, float64(width/side)
 	pl.Y.Min, pl.Y.Max = -float64(height/side), 0
+}
+
+// box is a rectangle of a lake, whose rows go down.
+func box(left, top, right, bottom float64) plotter.XYs {
+	return plotter.XYs{{X: left, Y: -top}, {X: right, Y: -top}, {X: right, Y: -bottom}, {X: left, Y: -bottom}}
+}
+
+// underlines marks cells at their lower edge, by dashes as long as told.
+func underlines(cells []record.Pos, side vg.Length, dash float64) (boxes []plotter.XYs) {
+	width := max(0.2, 1.2/side.Points())
+	for _, cell := range cells {
+		middle := float64(cell[0]) + 0.82
+		for at := 0.1; at < 0.8; at += dash + 0.1 {
+			left := float64(cell[1]) + at
+			boxes = append(boxes, box(left, middle-width/2, left+dash, middle+width/2))
+		}
+	}
+	return boxes
 }
 
 // turns returns where a route turns: a long one crosses many cells straight on.
@@ -79,69 +121,6 @@ func (p *page) routeLines(key string, side vg.Length) []draw.LineStyle {
 	return []draw.LineStyle{line(cellInk, 1.6*width), line(p.color(key), width, p.styles[key].Dashes...)}
 }
 
-// A lake draws the cells of a scene, and underlines those whose entry is stale.
-// All that look the same are one path, neighbours one line of it: a lake may
-// have thousands of cells, and a figure several lakes.
-type lake struct {
-	*analysis.Scene
-	side vg.Length
-}
-
-// Plot implements plot.Plotter.
-func (l *lake) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	rows, cols := len(l.Rows), len(l.Rows[0])
-	stroke := func(path *vg.Path, row, from, to float64) {
-		path.Move(vg.Point{X: x(from), Y: y(-row)})
-		path.Line(vg.Point{X: x(to), Y: y(-row)})
-	}
-	c.SetColor(ice)
-	c.Fill(vg.Rectangle{Min: vg.Point{X: x(0), Y: y(float64(-rows))}, Max: vg.Point{X: x(float64(cols)), Y: y(0)}}.Path())
-	for _, k := range cells {
-		var runs vg.Path
-		for r, row := range l.Rows {
-			for from := 0; from < cols; from++ {
-				to := from
-				for to < cols && row[to] == k.kind {
-					to++
-				}
-				if to > from {
-					stroke(&runs, float64(r)+0.5, float64(from), float64(to))
-					from = to
-				}
-			}
-		}
-		c.SetLineStyle(line(k.color, l.side))
-		c.Stroke(runs)
-	}
-	var between vg.Path
-	for r := range rows + 1 {
-		stroke(&between, float64(r), 0, float64(cols))
-	}
-	for col := range cols + 1 {
-		between.Move(vg.Point{X: x(float64(col)), Y: y(0)})
-		between.Line(vg.Point{X: x(float64(col)), Y: y(float64(-rows))})
-	}
-	c.SetLineStyle(line(color.White, min(0.5, 0.08*l.side))) // finer where cells are small, or the lake would be white
-	c.Stroke(between)
-	for i, cells := range [][]record.Pos{l.Thaw, l.Freeze} {
-		var path vg.Path
-		for _, cell := range cells {
-			stroke(&path, float64(cell[0])+0.82, float64(cell[1])+0.1, float64(cell[1])+0.9)
-		}
-		c.SetLineStyle(staleLines(l.side)[i])
-		c.Stroke(path)
-	}
-	letter := lettering(min(9, 0.42*l.side), cellInk)
-	for r, row := range l.Rows {
-		for col := range cols {
-			if kind := row[col : col+1]; l.side >= 7 && (kind == "S" || kind == "G") {
-				write(c, letter, x(float64(col)+0.08), y(-float64(r)-0.04), kind) // in the corner: routes pass through the middle
-			}
-		}
-	}
-}
-
 // addLakeLegend adds what drawings of lakes need: routes, how they end, stale
 // cells.
 func (p *page) addLakeLegend(add func(key, name string, marks ...plot.Thumbnailer)) {
@@ -162,9 +141,9 @@ func (p *page) addLakeLegend(add func(key, name string, marks ...plot.Thumbnaile
 		}
 	}
 	if len(all.Thaw) > 0 {
-		add("stale thaw", "stale: thaw (SAFE, now a hole)", &plotter.Line{LineStyle: staleLines(16)[0]})
+		add("stale thaw", "stale: thaw (SAFE, now a hole)", &plotter.Polygon{Color: thawInk})
 	}
 	if len(all.Freeze) > 0 {
-		add("stale freeze", "stale: freeze (DANGER, now safe)", &plotter.Line{LineStyle: staleLines(16)[1]})
+		add("stale freeze", "stale: freeze (DANGER, now safe)", &plotter.Line{LineStyle: line(freezeInk, 3.2, 2.6, 1.6)})
 	}
 }

@@ -184,56 +184,50 @@ func (p *page) points(mark string, fill color.Color, at plotter.XYs, radii []vg.
 	}}
 }
 
-// unpadded is what a chart needs no more room for, so that charts beside each
-// other are equally large.
-type unpadded struct{ plot.Plotter }
-
 // A bar is the library's with a hatching.
 type bar struct {
 	*plotter.BarChart
 	hatch string
 }
 
-func (p *page) bar(key string, values ...float64) *bar {
-	return &bar{&plotter.BarChart{Values: values, Width: barHeight, Color: p.color(key), LineStyle: line(p.theme.Ink, 0.45), Horizontal: true}, p.styles[key].Hatch}
+// bar returns a bar from 0 to x at a place of the vertical axis.
+func (p *page) bar(key string, x, y float64) *bar {
+	return &bar{&plotter.BarChart{Values: plotter.Values{x}, XMin: y, Width: barHeight, Color: p.color(key), LineStyle: line(p.theme.Ink, 0.45), Horizontal: true}, p.styles[key].Hatch}
 }
 
-// Plot implements plot.Plotter. A bar of 0 is a line on the positive side of the
-// axis: left of it, it would read as a negative value.
+// Plot implements plot.Plotter.
 func (b *bar) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	r := c.Rectangle
-	ends := []vg.Length{inside(x(0), r.Min.X, r.Max.X), inside(x(b.Values[0]), r.Min.X, r.Max.X)}
-	r.Min = vg.Point{X: slices.Min(ends), Y: y(b.XMin) - b.Width/2}
-	r.Max = vg.Point{X: slices.Max(ends), Y: y(b.XMin) + b.Width/2}
-	if r.Size().X < sliver {
-		r.Min.X, r.Max.X = ends[0], ends[0]+sliver
-		c.SetColor(b.Color)
-		c.Fill(r.Path())
-		return
-	}
 	b.BarChart.Plot(c, p)
-	b.drawHatch(c, r)
+	x, y := p.Transforms(&c)
+	ends := []vg.Length{inside(x(0), c.Min.X, c.Max.X), inside(x(b.Values[0]), c.Min.X, c.Max.X)}
+	c.Rectangle = vg.Rectangle{
+		Min: vg.Point{X: slices.Min(ends), Y: y(b.XMin) - b.Width/2},
+		Max: vg.Point{X: slices.Max(ends), Y: y(b.XMin) + b.Width/2},
+	}
+	b.drawHatch(c)
 }
-
-// sliver is how wide a bar of 0 is drawn.
-const sliver = 1.5
 
 // Thumbnail implements plot.Thumbnailer.
 func (b *bar) Thumbnail(c *draw.Canvas) {
 	b.BarChart.Thumbnail(c)
-	b.drawHatch(*c, c.Rectangle)
+	b.drawHatch(*c)
 }
 
 // hatches are how far the lines of a hatching lean, in bar heights.
 var hatches = map[string][]vg.Length{"rising": {1}, "falling": {-1}, "crossed": {1, -1}, "upright": {0}}
 
-func (b *bar) drawHatch(c draw.Canvas, r vg.Rectangle) {
-	c.Rectangle = r
-	height := r.Size().Y
+// drawHatch hatches a rectangle, with one path, as there are many lines.
+func (b *bar) drawHatch(c draw.Canvas) {
+	var path vg.Path
+	height := c.Size().Y
 	for _, lean := range hatches[b.hatch] {
-		for x := r.Min.X - height; x < r.Max.X+height; x += height / 2 {
-			c.StrokeLines(b.LineStyle, c.ClipLinesX([]vg.Point{{X: x, Y: r.Min.Y}, {X: x + lean*height, Y: r.Max.Y}})...)
+		for x := c.Min.X - height; x < c.Max.X+height; x += height / 2 {
+			for _, part := range c.ClipLinesX([]vg.Point{{X: x, Y: c.Min.Y}, {X: x + lean*height, Y: c.Max.Y}}) {
+				path.Move(part[0])
+				path.Line(part[1])
+			}
 		}
 	}
+	c.SetLineStyle(b.LineStyle)
+	c.Stroke(path)
 }

@@ -20,7 +20,7 @@ const (
 	margin    = 6
 	inner     = Width - 2*margin
 	betweenX  = 16 // columns of panels
-	betweenY  = 8  // rows of panels
+	betweenY  = 12 // rows of panels
 	swatch    = 16 // width of a legend's mark
 	entryGap  = 13 // between entries of the legend
 	entryLine = 12
@@ -36,7 +36,7 @@ type page struct {
 	bounds                   bool // some value has bounds
 	legend                   []entry
 	legendHeight             vg.Length
-	blocks                   []*block
+	rows                     []row
 	warning, feet            string // below the panels, broken into lines
 	height                   vg.Length
 }
@@ -47,13 +47,10 @@ type entry struct {
 	left, down vg.Length
 }
 
-// A block is rows of panels that are equally wide and high.
-type block struct {
-	panels                  []*analysis.Panel
-	plots                   [][]*plot.Plot
-	tiles                   draw.Tiles
-	titles, labels, remarks []string // of each panel, broken into lines
-	height                  vg.Length
+// A row is panels beside each other.
+type row struct {
+	plots  []*plot.Plot // nil at the end of a row that is not full
+	height vg.Length
 }
 
 // controlsFoot stands in every figure that shows controls only.
@@ -71,20 +68,12 @@ func arrange(f *analysis.Figure, theme Theme) *page {
 		}
 	}
 	p.addLegend()
-	p.height = 2*margin + p.legendHeight
 	for first := 0; first < len(f.Panels); {
-		// A wide panel is a block by itself.
 		last := first + 1
 		for last < len(f.Panels) && !f.Panels[first].Wide && !f.Panels[last].Wide {
 			last++
 		}
-		across := min(f.Across, last-first)
-		b := p.block(f.Panels[first:last], across)
-		for ; b == nil; across-- {
-			b = p.block(f.Panels[first:last], across-1)
-		}
-		p.blocks = append(p.blocks, b)
-		p.height += b.height + betweenY
+		p.addRows(f.Panels[first:last])
 		first = last
 	}
 	p.warning = wrap(p.small, f.Incomplete, inner)
@@ -96,60 +85,72 @@ func arrange(f *analysis.Figure, theme Theme) *page {
 		feet = append(feet, wrap(p.dim, foot, inner))
 	}
 	p.feet = strings.Join(feet, "\n")
-	p.height += heightOf(p.small, p.warning) + heightOf(p.dim, p.feet)
+	p.height = 2*margin + p.legendHeight + heightOf(p.small, p.warning) + heightOf(p.dim, p.feet)
+	for _, r := range p.rows {
+		p.height += r.height + betweenY
+	}
 	p.height = vg.Length(math.Ceil(p.height.Points()))
 	return p
 }
 
-// block measures panels out, across of them in a row; nil where they have no
-// room.
-func (p *page) block(panels []analysis.Panel, across int) *block {
-	rows := (len(panels) + across - 1) / across
-	b := &block{plots: make([][]*plot.Plot, rows), tiles: draw.Tiles{Cols: across, Rows: rows, PadX: betweenX}}
+// addRows puts panels into rows, as many in each as the figure asks for and as
+// have room.
+func (p *page) addRows(panels []analysis.Panel) {
+	for across := min(p.Across, len(panels)); across > 0; across-- {
+		var rows []row
+		for some := range slices.Chunk(panels, across) {
+			r, roomy := p.row(some, across, len(panels) > 3*across)
+			if !roomy {
+				break
+			}
+			rows = append(rows, r)
+		}
+		if len(rows)*across >= len(panels) {
+			p.rows = append(p.rows, rows...)
+			return
+		}
+	}
+}
+
+// row measures panels out that are beside each other, with room for across of
+// them, and reports whether their charts are wide enough. Where rows are many,
+// each is low.
+func (p *page) row(panels []analysis.Panel, across int, many bool) (r row, roomy bool) {
+	r.plots = make([]*plot.Plot, across)
 	lanes := 1
 	for i := range panels {
-		b.panels = append(b.panels, &panels[i])
 		lanes = max(lanes, len(panels[i].Series))
 	}
-	for i := range rows * across {
-		var pl *plot.Plot
-		if i < len(panels) {
-			named := i%across > 0 && panels[i].Y.Label == panels[i-1].Y.Label && slices.Equal(panels[i].Categories, panels[i-1].Categories)
-			pl = p.chart(b.panels[i], named, lanes)
-		}
-		b.plots[i/across] = append(b.plots[i/across], pl)
+	for i := range panels {
+		named := i > 0 && panels[i].Y.Label == panels[i-1].Y.Label && slices.Equal(panels[i].Categories, panels[i-1].Categories)
+		r.plots[i] = p.chart(&panels[i], named, lanes)
 	}
 
 	// How wide charts become does not depend on their height, nor on what is above
-	// and below them; they show it in a space that is high enough.
+	// and below them; they show it in a space that is high enough. Beside names that
+	// are wider than its place the library gives a chart any width, even none that
+	// is a number.
 	space := draw.NewCanvas(nil, inner, 10000)
-	placed := b.align(space)
-	width := b.plots[0][0].DataCanvas(placed[0][0]).Size().X
-	room := width
-	for i := range panels {
-		// Beside names that are wider than its place the library gives a chart any
-		// width, even none that is a number.
-		cell, chart := placed[i/across][i%across], b.plots[i/across][i%across].DataCanvas(placed[i/across][i%across])
-		if w := chart.Size().X; across > 1 && !(w >= narrowest && w-width < 1 && width-w < 1) {
-			return nil
-		}
-		room = max(room, width+cell.Max.X-chart.Max.X) // with the labels beside it
+	width, widest := vg.Length(inner), vg.Length(0)
+	for i, cell := range r.align(space)[:len(panels)] {
+		w := r.plots[i].DataCanvas(cell).Size().X
+		width, widest = min(width, w), max(widest, w)
+	}
+	if across > 1 && !(width >= narrowest && widest-width < 1) {
+		return r, false
 	}
 	height, highest := vg.Length(0), vg.Length(150)
-	if rows > 3 {
-		highest = 100 // they are so many that each must be low
+	if many {
+		highest = 100
 	}
-	for i, panel := range b.panels {
-		pl := b.plots[i/across][i%across]
-		b.titles = append(b.titles, wrap(p.title, panel.Title, room))
-		b.labels = append(b.labels, wrap(p.label, panel.X.Label, width))
-		remarks := slices.Clone(panel.Remarks)
-		for j, r := range remarks {
-			remarks[j] = wrap(p.dim, r, room)
+	for i := range panels {
+		panel, pl := &panels[i], r.plots[i]
+		pl.Title.Text = wrap(p.title, panel.Title, width)
+		below := []string{wrap(p.small, panel.X.Label, width)}
+		for _, remark := range panel.Remarks {
+			below = append(below, wrap(p.small, remark, width))
 		}
-		b.remarks = append(b.remarks, strings.Join(remarks, "\n"))
-		b.tiles.PadTop = max(b.tiles.PadTop, heightOf(p.title, b.titles[i])+2)
-		b.tiles.PadBottom = max(b.tiles.PadBottom, heightOf(p.label, b.labels[i])+heightOf(p.dim, b.remarks[i])+2)
+		pl.X.Label.Text = strings.Trim(strings.Join(below, "\n"), "\n")
 		switch {
 		case panel.Scene != nil:
 			height = max(height, sideOf(panel.Scene, width)*vg.Length(len(panel.Scene.Rows)))
@@ -159,24 +160,23 @@ func (p *page) block(panels []analysis.Panel, across int) *block {
 			height = max(height, min(width, highest))
 		}
 	}
-	for i, panel := range b.panels {
-		if panel.Scene != nil {
-			p.addLake(b.plots[i/across][i%across], panel.Scene, width, height)
+	for i := range panels {
+		if s := panels[i].Scene; s != nil {
+			p.addLake(r.plots[i], s, width, height)
 		}
 	}
-	b.tiles.PadY = b.tiles.PadTop + b.tiles.PadBottom + betweenY
-	chart := b.plots[0][0].DataCanvas(b.align(space)[0][0])
-	b.height = space.Max.Y + vg.Length(rows)*(height-chart.Size().Y)
-	return b
+	r.height = space.Max.Y - r.plots[0].DataCanvas(r.align(space)[0]).Size().Y + height
+	return r, true
 }
 
 // align divides a canvas among the plots.
-func (b *block) align(c draw.Canvas) [][]draw.Canvas { return plot.Align(b.plots, b.tiles, c) }
+func (r *row) align(c draw.Canvas) []draw.Canvas {
+	return plot.Align([][]*plot.Plot{r.plots}, draw.Tiles{Cols: len(r.plots), Rows: 1, PadX: betweenX}, c)[0]
+}
 
 // draw draws the page.
 func (p *page) draw(on vg.Canvas) {
-	m := &merger{Canvas: on}
-	c := draw.NewCanvas(m, Width, p.height)
+	c := draw.NewCanvas(on, Width, p.height)
 	c.SetColor(p.theme.Ground)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
@@ -184,24 +184,15 @@ func (p *page) draw(on vg.Canvas) {
 		e.Draw(draw.Crop(c, e.left, 0, 0, -e.down))
 	}
 	c.Max.Y -= p.legendHeight
-	middle := p.label
-	middle.XAlign = text.XCenter
-	for _, b := range p.blocks {
-		c.Max.Y -= b.height
-		cells := b.align(draw.Crop(c, 0, 0, c.Max.Y-c.Min.Y, b.height))
-		for i := range b.panels {
-			cell, pl := cells[i/b.tiles.Cols][i%b.tiles.Cols], b.plots[i/b.tiles.Cols][i%b.tiles.Cols]
-			pl.Draw(cell)
-			chart := pl.DataCanvas(cell)
-			write(c, p.title, chart.Min.X, cell.Max.Y+heightOf(p.title, b.titles[i])+2, b.titles[i])
-			write(c, middle, chart.Center().X, cell.Min.Y, b.labels[i])
-			write(c, p.dim, chart.Min.X, cell.Min.Y-heightOf(p.label, b.labels[i])-2, b.remarks[i])
+	for _, r := range p.rows {
+		for i, cell := range r.align(draw.Crop(c, 0, 0, c.Size().Y-r.height, 0)) {
+			if pl := r.plots[i]; pl != nil {
+				pl.Draw(cell)
+			}
 		}
-		c.Max.Y -= betweenY
+		c.Max.Y -= r.height + betweenY
 	}
-	write(c, p.small, c.Min.X, c.Max.Y, p.warning)
-	write(c, p.dim, c.Min.X, c.Max.Y-heightOf(p.small, p.warning), p.feet)
-	m.flush()
+	write(write(c, p.small, p.warning), p.dim, p.feet)
 }
 
 // addLegend names the series and routes of all panels, each once, in the order
@@ -229,7 +220,7 @@ func (p *page) addLegend() {
 	for _, panel := range p.Panels {
 		for _, s := range panel.Series {
 			if s.Mark == analysis.Bars && len(panel.Categories) > 0 {
-				add(s.Key, s.Name, p.bar(s.Key))
+				add(s.Key, s.Name, p.bar(s.Key, 0, 0))
 			} else {
 				add(s.Key, s.Name, p.points(p.styles[s.Key].Mark, p.color(s.Key), nil, nil))
 			}
@@ -239,6 +230,6 @@ func (p *page) addLegend() {
 		add("bounds", "what it could be, had lost trials gone either way", &plotter.Line{LineStyle: p.boundsLine()})
 	}
 	if len(p.legend) > 0 {
-		p.legendHeight += 2
+		p.legendHeight += 4
 	}
 }
