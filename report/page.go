@@ -255,7 +255,7 @@ func pageFigureOf(f *analysis.Figure) (*pageFigure, error) {
 // replaysOf says which trials a page has, nil for none.
 func replaysOf(p *Page) (*pageReplays, error) {
 	ts := p.Trials
-	if ts == nil || ts.embedded == 0 {
+	if ts == nil || ts.added == 0 {
 		return nil, nil
 	}
 	packed, err := ts.base64()
@@ -263,8 +263,8 @@ func replaysOf(p *Page) (*pageReplays, error) {
 		return nil, err
 	}
 	out := &pageReplays{Packed: template.HTML(packed), Words: chosenRule, Which: fmt.Sprintf("This page has %s, all that there are", counted(ts.added, "trial"))}
-	if ts.added > ts.embedded {
-		out.Which = fmt.Sprintf("This page has the first %s of %s trials", thousands(ts.embedded), thousands(ts.added))
+	if ts.added > len(ts.doc.Trials) {
+		out.Which = fmt.Sprintf("This page has the first %s of %s trials", thousands(len(ts.doc.Trials)), thousands(ts.added))
 		out.Rest = fmt.Sprintf("spatialstale trace %s --seed SEED --strategy STRATEGY", quoted(p.Runs[0].Name))
 	}
 	if ts.failed > 0 {

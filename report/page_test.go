@@ -341,7 +341,7 @@ type packed struct {
 		Fallbacks                           [][2]json.RawMessage
 		Audits                              []struct {
 			Moves                      int
-			Stale, Unanswered, Skipped string
+			Stale, Unanswered, Skipped []int
 			Visible                    []string
 		}
 	}
@@ -374,41 +374,19 @@ func unpack(t interface{ Fatal(...any) }, page string) packed {
 	return doc
 }
 
-// members reads "3-5,9".
-func members(t interface{ Fatal(...any) }, ranges string) (out []int) {
-	for part := range strings.SplitSeq(ranges, ",") {
-		if part == "" {
-			continue
-		}
-		first, last, ok := strings.Cut(part, "-")
-		if !ok {
-			last = first
-		}
-		a, errA := strconv.Atoi(first)
-		b, errB := strconv.Atoi(last)
-		if errA != nil || errB != nil {
-			t.Fatal(part)
-		}
-		for i := a; i <= b; i++ {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // A trial on the page is that of the record.
 func TestTrialsOnThePage(t *testing.T) {
 	doc := unpack(t, htmlOf(t, page(t)))
 	got := doc.Trials[0]
-	if got.Key != "0123456789" || got.Outcome != "death" || got.Cause != "stale-shown" || got.Actions != "Ur" || got.Path != nil || !got.Memory || got.Episode != 1 {
+	if got.Key != "0123456789abcdef" || got.Outcome != "death" || got.Cause != "stale-shown" || got.Actions != "Ur" || !slices.Equal(got.Path, []record.Pos{{0, 0}, {0, 0}, {0, 1}}) || !got.Memory || got.Episode != 1 {
 		t.Errorf("the trial is %+v", got)
 	}
 	a := got.Audits[0]
-	if a.Stale != "1-2" || a.Unanswered != "3" || a.Skipped != "" {
+	if !slices.Equal(a.Stale, []int{1, 2}) || !slices.Equal(a.Unanswered, []int{3}) || a.Skipped != nil {
 		t.Errorf("the audit is %+v", a)
 	}
 	raw, _ := json.Marshal([]any{got.Events, got.Dropped, got.Removed, got.Fallbacks, got.Visible})
-	if want := `[[[2,[[0,1,"H"]]]],[[2,[[1,1,"F"]]]],[[1,"1-2"],[2,"1"]],[[2,"refusal"]],[[2,["1100","1000","0000","0000"]]]]`; string(raw) != want {
+	if want := `[[[2,[[0,1,"H"]]]],[[2,[[1,1,"F"]]]],[[1,[1,2]],[2,[1]]],[[2,"refusal"]],[[2,["1100","1000","0000","0000"]]]]`; string(raw) != want {
 		t.Errorf("changes are %s, want %s", raw, want)
 	}
 	if s := doc.Settings[0]; s.Run != "runs/mine" || s.Strategy != "omcd" || s.Rows != 4 {
@@ -457,27 +435,23 @@ func TestTrialsReadBack(t *testing.T) {
 		if len(got.Actions) != len(trial.Steps) {
 			t.Fatalf("%d steps are %q", len(trial.Steps), got.Actions)
 		}
-		at, removed := record.Pos{}, ""
+		var removed []int
 		for i, s := range trial.Steps {
 			letter := got.Actions[i]
 			if strings.ToUpper(string(letter)) != s.Action[:1] || (letter >= 'a') != s.Fallback {
 				t.Fatalf("step %d, %s, is %c", i, s.Action, letter)
 			}
-			d := map[string]record.Pos{"U": {-1, 0}, "D": {1, 0}, "L": {0, -1}, "R": {0, 1}}[s.Action[:1]]
-			at = record.Pos{min(max(at[0]+d[0], 0), 3), min(max(at[1]+d[1], 0), 3)}
-			if got.Path != nil {
-				at = got.Path[i+1]
-			}
-			if at != s.Next {
-				t.Fatalf("step %d leads to %v, not %v", i, at, s.Next)
+			if got.Path[i] != s.Pos || got.Path[i+1] != s.Next {
+				t.Fatalf("step %d leads from %v to %v, not from %v to %v", i, got.Path[i], got.Path[i+1], s.Pos, s.Next)
 			}
 			for _, change := range got.Removed {
 				if string(change[0]) == strconv.Itoa(s.T) {
+					removed = nil
 					json.Unmarshal(change[1], &removed)
 				}
 			}
 			var ids []string
-			for _, n := range members(t, removed) {
+			for _, n := range removed {
 				ids = append(ids, fmt.Sprintf("mem_%03d", n))
 			}
 			if !slices.Equal(ids, s.Removed) {

@@ -6,8 +6,9 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,25 +21,23 @@ import (
 const replayedTrials = 100_000
 
 // Trials are what a page replays. A trial is its instance and its actions, a few
-// dozen bytes, so a page has all of a run, and the models' own words for some.
+// hundred bytes, so a page has all of a run, and the models' own words for some.
 // Its zero value is empty and ready for use.
 //
 // The page's script takes what the types here marshal to.
 type Trials struct {
-	packed  bytes.Buffer
-	zip     *gzip.Writer
-	encoded []byte // nil until no more are added
-	doc     replayDocument
-	places  map[any]int // of settings and lakes in doc; and trials' short keys
-	kinds   map[[3]string]bool
-	chosen  map[string]int // keys of the trials whose words a page has, with their places
-	order   []string       // of these keys
-
-	added, embedded, failed int
+	doc           replayDocument
+	settings      map[replaySetting]int // their places in doc
+	lakes         map[lakeKey]int
+	kinds         map[[3]string]bool
+	chosen        map[string]int // keys of the trials whose words a page has, with their places
+	order         []string       // of these keys
+	added, failed int
 }
 
-// A replayDocument is everything but the trials.
+// A replayDocument is everything that a page's script knows.
 type replayDocument struct {
+	Trials   []*replayTrial               `json:"trials"`
 	Settings []replaySetting              `json:"settings"`
 	Lakes    []record.Instance            `json:"lakes"`
 	Labels   map[string]map[string]string `json:"labels"`
@@ -52,11 +51,17 @@ type replaySetting struct {
 	record.Spec
 }
 
-// A replayTrial is what happened on a lake. Lists of changes hold [step, value]
-// and leave out steps at which nothing changes; entries are told by their places
-// in the lake's list, as in "3-5,9".
+// A lakeKey names an instance.
+type lakeKey struct {
+	seed       int
+	regime     string
+	rows, cols int
+}
+
+// A replayTrial is what happened on a lake. Changes leave out steps at which
+// nothing changes; entries are told by their places in the lake's list.
 type replayTrial struct {
-	Key     string `json:"key"` // the beginning of the trial's, as long as it takes
+	Key     string `json:"key"`
 	Setting int    `json:"setting"`
 	Lake    int    `json:"lake"`
 	Episode int    `json:"episode,omitempty"`
@@ -66,35 +71,37 @@ type replayTrial struct {
 	Memory  bool   `json:"memory,omitempty"` // the agent has one
 	// Actions is a letter a step, U D L or R; a small one is the fallback's.
 	Actions   string        `json:"actions,omitempty"`
-	Path      []record.Pos  `json:"path,omitempty"` // only where it does not follow from the actions
-	Events    [][2]any      `json:"events,omitempty"`
-	Dropped   [][2]any      `json:"dropped,omitempty"`
-	Removed   [][2]any      `json:"removed,omitempty"`
-	Visible   [][2]any      `json:"visible,omitempty"`
-	Fallbacks [][2]any      `json:"fallbacks,omitempty"`
+	Path      []record.Pos  `json:"path,omitempty"` // one more than steps
+	Events    changes       `json:"events,omitempty"`
+	Dropped   changes       `json:"dropped,omitempty"`
+	Removed   changes       `json:"removed,omitempty"`
+	Visible   changes       `json:"visible,omitempty"`
+	Fallbacks changes       `json:"fallbacks,omitempty"`
 	Audits    []replayAudit `json:"audits,omitempty"`
 }
+
+// changes hold steps, each with what is new there.
+type changes [][2]any
+
+func (c *changes) add(step int, value any) { *c = append(*c, [2]any{step, value}) }
 
 // A replayAudit is what an audit says of each entry: valid, unless told.
 type replayAudit struct {
 	Moves      int      `json:"moves"` // made before it
-	Stale      string   `json:"stale,omitempty"`
-	Unanswered string   `json:"unanswered,omitempty"`
-	Skipped    string   `json:"skipped,omitempty"` // not asked about
+	Stale      []int    `json:"stale,omitempty"`
+	Unanswered []int    `json:"unanswered,omitempty"`
+	Skipped    []int    `json:"skipped,omitempty"` // not asked about
 	Visible    []string `json:"visible,omitempty"`
 }
 
 // replayWords are a model's own.
 type replayWords struct {
-	Replies map[string][2]string      `json:"replies,omitempty"` // by slot: reply, reasoning
-	Reasons map[int]map[string]string `json:"reasons,omitempty"` // by audit and entry: of those flagged or missed
+	Replies map[string][2]string   `json:"replies,omitempty"` // by slot: reply, reasoning
+	Reasons map[int]map[int]string `json:"reasons,omitempty"` // by audit and entry: of those flagged or missed
 }
 
 // A reply longer than this many characters is cut, and says by how much.
 const replyRunes = 2_000
-
-// shortKey is how much of a key names a trial, unless two begin alike.
-const shortKey = 10
 
 // Add adds a finished or failed trial of a run, whose name is what commands take.
 func (ts *Trials) Add(run string, t *record.Trial, in *record.Instance) error {
@@ -102,26 +109,35 @@ func (ts *Trials) Add(run string, t *record.Trial, in *record.Instance) error {
 	if t.Outcome == record.Failed {
 		ts.failed++
 	}
-	if ts.embedded == replayedTrials {
+	if len(ts.doc.Trials) == replayedTrials {
 		return nil
 	}
-	lead := `,`
-	if ts.zip == nil {
-		ts.zip, _ = gzip.NewWriterLevel(&ts.packed, gzip.BestCompression) // the level is valid
-		ts.places, ts.kinds, ts.chosen = map[any]int{}, map[[3]string]bool{}, map[string]int{}
-		ts.doc.Words = map[int]*replayWords{}
-		lead = `{"trials":[`
+	if ts.settings == nil {
+		ts.settings, ts.lakes = map[replaySetting]int{}, map[lakeKey]int{}
+		ts.kinds, ts.chosen, ts.doc.Words = map[[3]string]bool{}, map[string]int{}, map[int]*replayWords{}
 	}
-	r, err := ts.trial(run, t, in)
+	r, err := replayOf(t, in)
 	if err != nil {
 		return fmt.Errorf("trial %s: %w", t.Key, err)
 	}
+	setting := replaySetting{clean(run), t.Spec}
+	setting.Key, setting.Seed, setting.Episode, setting.Model = "", 0, 0, clean(t.Model)
+	r.Setting = placeIn(ts.settings, setting, &ts.doc.Settings, setting)
+	r.Lake = placeIn(ts.lakes, lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}, &ts.doc.Lakes, *in)
 	ts.choose(r, t)
-	ts.embedded++
-	if _, err := io.WriteString(ts.zip, lead); err != nil {
-		return err
+	ts.doc.Trials = append(ts.doc.Trials, r)
+	return nil
+}
+
+// placeIn returns the place in a list of what a key stands for, and adds it where
+// it is new.
+func placeIn[K comparable, V any](places map[K]int, key K, list *[]V, value V) int {
+	at, known := places[key]
+	if !known {
+		at = len(*list)
+		places[key], *list = at, append(*list, value)
 	}
-	return json.NewEncoder(ts.zip).Encode(r)
+	return at
 }
 
 // chosenRule says in words what choose does; a page prints it.
@@ -135,7 +151,7 @@ func (ts *Trials) choose(r *replayTrial, t *record.Trial) {
 	}
 	if t.Outcome != record.Failed && !ts.kinds[kind] {
 		ts.kinds[kind] = true
-		ts.chosen[t.Key] = ts.embedded
+		ts.chosen[t.Key] = len(ts.doc.Trials)
 		ts.order = append(ts.order, t.Key)
 	}
 }
@@ -150,193 +166,101 @@ func (ts *Trials) AddWords(t *record.Trial, in *record.Instance, calls []*record
 	if !ok {
 		return fmt.Errorf("trial %s is not one whose words are shown", t.Key)
 	}
-	ts.doc.Words[at] = wordsOf(t, calls, placesOf(in))
+	ts.doc.Words[at] = wordsOf(t, in, calls)
 	return nil
 }
 
-// place returns the place in a list of what a name stands for, and whether it is
-// the next one.
-func (ts *Trials) place(name any, next int) (at int, added bool) {
-	if at, ok := ts.places[name]; ok {
-		return at, false
-	}
-	ts.places[name] = next
-	return next, true
-}
-
-func (ts *Trials) setting(run string, spec record.Spec) int {
-	spec.Key, spec.Seed, spec.Episode, spec.Model = "", 0, 0, clean(spec.Model)
-	one := replaySetting{clean(run), spec}
-	at, added := ts.place(one, len(ts.doc.Settings))
-	if added {
-		ts.doc.Settings = append(ts.doc.Settings, one)
-	}
-	return at
-}
-
-func (ts *Trials) lake(in *record.Instance) int {
-	at, added := ts.place([4]any{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}, len(ts.doc.Lakes))
-	if added {
-		one := *in
-		one.Memory = slices.Clone(in.Memory)
-		for i := range one.Memory {
-			one.Memory[i].Text = cut(one.Memory[i].Text)
-		}
-		ts.doc.Lakes = append(ts.doc.Lakes, one)
-	}
-	return at
-}
-
-// key returns the beginning of a key that no trial before it has.
-func (ts *Trials) key(key string) string {
-	short := key[:min(shortKey, len(key))]
-	if _, added := ts.place(short, 0); added {
-		return short
-	}
-	return key
-}
-
-// trial encodes a trial without its words.
-func (ts *Trials) trial(run string, t *record.Trial, in *record.Instance) (*replayTrial, error) {
-	r := &replayTrial{
-		Key: ts.key(t.Key), Setting: ts.setting(run, t.Spec), Lake: ts.lake(in), Episode: t.Episode,
-		Outcome: t.Outcome, Error: cut(t.Error), Memory: t.Task == record.Detect,
-	}
+// replayOf encodes a trial without its words.
+func replayOf(t *record.Trial, in *record.Instance) (*replayTrial, error) {
+	r := &replayTrial{Key: t.Key, Episode: t.Episode, Outcome: t.Outcome, Error: cut(t.Error), Memory: t.Task == record.Detect}
 	if t.Death != nil {
 		r.Cause = t.Death.Cause
 	}
 	places := placesOf(in)
-	var actions []byte
-	var path []record.Pos
-	follows := true
-	removed, visible := "", ""
+	before := &record.Step{}
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if s.Action == "" {
 			return nil, fmt.Errorf("step %d has no action", s.T)
 		}
-		letter := s.Action[0]
+		action := s.Action[:1]
 		if s.Fallback {
-			letter += 'a' - 'A'
-			r.Fallbacks = append(r.Fallbacks, [2]any{s.T, s.Reply})
+			action = strings.ToLower(action)
+			r.Fallbacks.add(s.T, s.Reply)
 		}
-		actions = append(actions, letter)
+		r.Actions += action
 		if i == 0 {
-			path = append(path, s.Pos)
-			follows = s.Pos == record.Pos{0, 0}
+			r.Path = append(r.Path, s.Pos)
 		}
-		path = append(path, s.Next)
-		follows = follows && s.Pos == path[i] && s.Next == after(s.Pos, s.Action, t.Rows, t.Cols)
+		r.Path = append(r.Path, s.Next)
 		r.Memory = r.Memory || s.Memory != record.MemoryNone
 		if len(s.Event) > 0 {
-			r.Events = append(r.Events, [2]any{s.T, s.Event})
+			r.Events.add(s.T, s.Event)
 		}
 		if len(s.Dropped) > 0 {
-			r.Dropped = append(r.Dropped, [2]any{s.T, s.Dropped})
+			r.Dropped.add(s.T, s.Dropped)
 		}
-		if now := ranges(places, s.Removed); now != removed {
-			removed = now
-			r.Removed = append(r.Removed, [2]any{s.T, now})
+		if !slices.Equal(s.Removed, before.Removed) {
+			r.Removed.add(s.T, places.of(s.Removed))
 		}
-		if now := strings.Join(s.Visible, "/"); now != visible {
-			visible = now
-			r.Visible = append(r.Visible, [2]any{s.T, s.Visible})
+		if !slices.Equal(s.Visible, before.Visible) {
+			r.Visible.add(s.T, s.Visible)
 		}
-	}
-	r.Actions = string(actions)
-	if !follows {
-		r.Path = path
+		before = s
 	}
 	for i := range t.Windows {
-		r.Audits = append(r.Audits, auditOf(&t.Windows[i], places))
+		w := &t.Windows[i]
+		verdicts := map[string][]string{}
+		skipped := placesOf(in)
+		for _, j := range w.Judgments {
+			verdicts[j.Verdict] = append(verdicts[j.Verdict], j.MemoryID)
+			delete(skipped, j.MemoryID)
+		}
+		r.Audits = append(r.Audits, replayAudit{
+			Moves: w.Step, Visible: w.Visible, Stale: places.of(verdicts[record.Stale]),
+			Unanswered: places.of(verdicts[record.Unanswered]), Skipped: slices.Sorted(maps.Values(skipped)),
+		})
 	}
 	return r, nil
 }
 
-// after returns where an action leads: a move off the grid stays.
-func after(p record.Pos, action string, rows, cols int) record.Pos {
-	switch action {
-	case "UP":
-		p[0] = max(p[0]-1, 0)
-	case "DOWN":
-		p[0] = min(p[0]+1, rows-1)
-	case "LEFT":
-		p[1] = max(p[1]-1, 0)
-	case "RIGHT":
-		p[1] = min(p[1]+1, cols-1)
+// places tell where in an instance's memory each entry is.
+type places map[string]int
+
+func placesOf(in *record.Instance) places {
+	p := make(places, len(in.Memory))
+	for i := range in.Memory {
+		p[in.Memory[i].ID] = i
 	}
 	return p
 }
 
-// placesOf tells where in an instance's memory each entry is.
-func placesOf(in *record.Instance) map[string]int {
-	places := make(map[string]int, len(in.Memory))
-	for i := range in.Memory {
-		places[in.Memory[i].ID] = i
-	}
-	return places
-}
-
-func auditOf(w *record.Window, places map[string]int) replayAudit {
-	verdicts := map[string][]string{}
-	asked := map[string]bool{}
-	for i := range w.Judgments {
-		j := &w.Judgments[i]
-		verdicts[j.Verdict] = append(verdicts[j.Verdict], j.MemoryID)
-		asked[j.MemoryID] = true
-	}
-	var skipped []string
-	for id := range places {
-		if !asked[id] {
-			skipped = append(skipped, id)
-		}
-	}
-	return replayAudit{
-		Moves: w.Step, Visible: w.Visible,
-		Stale:      ranges(places, verdicts[record.Stale]),
-		Unanswered: ranges(places, verdicts[record.Unanswered]),
-		Skipped:    ranges(places, skipped),
-	}
-}
-
-// ranges writes the places of entries as "3-5,9".
-func ranges(places map[string]int, ids []string) string {
+// of returns the places of entries in order.
+func (p places) of(ids []string) []int {
 	var list []int
 	for _, id := range ids {
-		if n, ok := places[id]; ok {
-			list = append(list, n)
+		if at, ok := p[id]; ok {
+			list = append(list, at)
 		}
 	}
 	slices.Sort(list)
-	list = slices.Compact(list)
-	var parts []string
-	for i := 0; i < len(list); {
-		first := i
-		for i++; i < len(list) && list[i] == list[i-1]+1; i++ {
-		}
-		part := strconv.Itoa(list[first])
-		if i-1 > first {
-			part += "-" + strconv.Itoa(list[i-1])
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ",")
+	return slices.Compact(list)
 }
 
 // wordsOf collects what a model said, and the reasons of what it flagged or
 // missed.
-func wordsOf(t *record.Trial, calls []*record.Call, places map[string]int) *replayWords {
-	w := &replayWords{Replies: map[string][2]string{}, Reasons: map[int]map[string]string{}}
+func wordsOf(t *record.Trial, in *record.Instance, calls []*record.Call) *replayWords {
+	w := &replayWords{Replies: map[string][2]string{}, Reasons: map[int]map[int]string{}}
+	places := placesOf(in)
 	told := map[string]bool{} // replies that verdicts and reasons tell whole
 	for i := range t.Windows {
 		for _, p := range t.Windows[i].Replies {
 			told[p.Slot] = p.Outcome == "answered"
 		}
-		reasons := map[string]string{}
-		for k := range t.Windows[i].Judgments {
-			j := &t.Windows[i].Judgments[k]
-			if n, ok := places[j.MemoryID]; ok && j.Reason != "" && (j.Verdict == record.Stale || j.Truth) {
-				reasons[strconv.Itoa(n)] = cut(j.Reason)
+		reasons := map[int]string{}
+		for _, j := range t.Windows[i].Judgments {
+			if at, ok := places[j.MemoryID]; ok && j.Reason != "" && (j.Verdict == record.Stale || j.Truth) {
+				reasons[at] = cut(j.Reason)
 			}
 		}
 		if len(reasons) > 0 {
@@ -368,31 +292,27 @@ func cut(s string) string {
 	return fmt.Sprintf("%s… [%d more characters]", string(runes[:replyRunes]), len(runes)-replyRunes)
 }
 
-// base64 returns the trials as a page has them, nil for none. No trial can be
-// added behind it.
-func (ts *Trials) base64() ([]byte, error) {
-	if ts.embedded == 0 || ts.encoded != nil {
-		return ts.encoded, nil
+// base64 returns the trials as a page has them.
+func (ts *Trials) base64() (string, error) {
+	doc := ts.doc
+	doc.Lakes = slices.Clone(doc.Lakes)
+	for i := range doc.Lakes {
+		memory := slices.Clone(doc.Lakes[i].Memory)
+		for k := range memory {
+			memory[k].Text = cut(memory[k].Text)
+		}
+		doc.Lakes[i].Memory = memory
 	}
-	ts.doc.Labels = map[string]map[string]string{
+	doc.Labels = map[string]map[string]string{
 		"strategy": labels(record.Strategies), "regime": labels(record.Regimes), "modality": labels(record.Modalities), "cause": {},
 	}
 	for _, c := range record.Causes {
-		ts.doc.Labels["cause"][c.Name] = c.About
+		doc.Labels["cause"][c.Name] = c.About
 	}
-	doc, err := json.Marshal(ts.doc)
-	if err != nil {
-		return nil, err
-	}
-	// The document's fields follow the trials in one object.
-	if _, err := ts.zip.Write(append([]byte("],"), doc[1:]...)); err != nil {
-		return nil, err
-	}
-	if err := ts.zip.Close(); err != nil {
-		return nil, err
-	}
-	ts.encoded = base64.StdEncoding.AppendEncode(nil, ts.packed.Bytes())
-	return ts.encoded, nil
+	var b bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	err := errors.Join(json.NewEncoder(zip).Encode(doc), zip.Close())
+	return base64.StdEncoding.EncodeToString(b.Bytes()), err
 }
 
 func labels(v record.Vocabulary) map[string]string {

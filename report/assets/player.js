@@ -20,32 +20,11 @@ const trialPlayer = (() => {
   const at = ([r, c]) => `(${r},${c})`;
   const same = (a, b) => a[0] === b[0] && a[1] === b[1];
   const names = { U: "UP", D: "DOWN", L: "LEFT", R: "RIGHT" };
-  const moves = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] };
   const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
-  // members reads "3-5,9".
-  const members = (ranges) => {
-    const out = new Set();
-    for (const part of (ranges || "").split(",").filter(Boolean)) {
-      const [first, last = first] = part.split("-").map(Number);
-      for (let i = first; i <= last; i++) out.add(i);
-    }
-    return out;
-  };
   // upTo returns the last value of a list of [step, value], valueAt the one of that very step.
   const upTo = (list, step) => (list ?? []).filter(([t]) => t <= step).at(-1)?.[1];
   const valueAt = (list, step) => (list ?? []).find(([t]) => t === step)?.[1] ?? [];
-
-  // pathOf returns the agent's places, one more than there are steps.
-  const pathOf = ({ trial, lake }) => {
-    if (trial.path) return trial.path;
-    const path = [[0, 0]];
-    for (const letter of (trial.actions ?? "").toUpperCase()) {
-      const [r, c] = path.at(-1), [dr, dc] = moves[letter];
-      path.push([Math.min(Math.max(r + dr, 0), lake.rows.length - 1), Math.min(Math.max(c + dc, 0), lake.rows[0].length - 1)]);
-    }
-    return path;
-  };
 
   const button = (label, sign, action) => {
     const b = el("button", { type: "button", "aria-label": label, title: label }, sign);
@@ -134,7 +113,7 @@ const trialPlayer = (() => {
     };
 
     const auditWords = (index, rows) => {
-      const a = audits[index], stale = members(a.stale), unanswered = members(a.unanswered), skipped = members(a.skipped), reasons = data.trial.words?.reasons?.[index] ?? {};
+      const a = audits[index], stale = new Set(a.stale), unanswered = new Set(a.unanswered), skipped = new Set(a.skipped), reasons = data.trial.words?.reasons?.[index] ?? {};
       const count = { found: 0, missed: 0, "flagged wrongly": 0, "no answer": 0 }, list = el("ul", { class: "verdicts" });
       data.lake.memory.forEach((e, i) => {
         if (skipped.has(i)) return;
@@ -170,7 +149,7 @@ const trialPlayer = (() => {
     const show = () => {
       const { trial } = data, now = gridAt(frame), letter = trial.actions?.[frame], agent = detects() ? [0, 0] : path[frame];
       const audit = detects() ? frame : audits.findIndex((a) => a.moves === frame && letter);
-      const removed = members(detects() ? audits[frame]?.stale : upTo(trial.removed, Math.min(frame + 1, path.length - 1)));
+      const removed = new Set(detects() ? audits[frame]?.stale : upTo(trial.removed, Math.min(frame + 1, path.length - 1)));
       const seen = detects() ? audits[frame]?.visible : upTo(trial.visible, Math.min(frame + 1, path.length - 1));
       const side = el("div", { class: "side" });
       const tell = (...nodes) => side.append(...nodes.filter(Boolean));
@@ -198,7 +177,7 @@ const trialPlayer = (() => {
       buttons[0].disabled = buttons[1].disabled = frame === 0;
       buttons[2].disabled = buttons[3].disabled = frame === last;
       if (held?.disabled) stage.focus({ preventScroll: true }); // or the keys would go nowhere
-      parts.scene.replaceChildren(drawLake(now, agent, seen), drawMemory(now, agent, removed, members(audits[audit]?.unanswered)), side);
+      parts.scene.replaceChildren(drawLake(now, agent, seen), drawMemory(now, agent, removed, new Set(audits[audit]?.unanswered)), side);
       stage.dataset.frame = frame;
     };
     const go = (n) => {
@@ -209,7 +188,7 @@ const trialPlayer = (() => {
     return {
       open(given) {
         data = given;
-        path = pathOf(data);
+        path = data.trial.path ?? [[0, 0]];
         audits = data.trial.audits ?? [];
         frame = 0;
         last = detects() ? Math.max(0, audits.length - 1) : path.length - 1;
