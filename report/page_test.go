@@ -72,15 +72,16 @@ func page(t testing.TB) *report.Page {
 			Program: "1.2.3", Created: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), Study: json.RawMessage(`{"name":"paper"}`),
 			Models: []record.ModelInfo{{Name: "openai/gpt-4o"}, {Name: "ref/reader", Control: true}}, Prompts: map[string]string{"audit.txt": "aa", "step.txt": "bb"}}}},
 	}
-	if err := p.Trials.Add("runs/mine", walk(), lakeOf(7)); err != nil {
-		t.Fatal(err)
-	}
 	calls := []*record.Call{{Slot: "window0/batch0", Reply: "I would rather not."}, {Slot: "step1", Reply: `{"action":"UP"}`, Reasoning: "up is best"}}
-	if err := p.Trials.AddWords(walk(), lakeOf(7), calls); err != nil {
+	p.Trials.AddInstance(*lakeOf(7))
+	if err := p.Trials.Add("runs/mine", walk(), func() ([]*record.Call, error) { return calls, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
+
+// silent are the calls of a trial without any.
+func silent() ([]*record.Call, error) { return nil, nil }
 
 func htmlOf(t testing.TB, p *report.Page) string {
 	t.Helper()
@@ -239,7 +240,7 @@ func TestPageKeepsHostileWordsAsText(t *testing.T) {
 	p.Figures[0].Title = hostile
 	trial := walk()
 	trial.Key, trial.Model, trial.Outcome, trial.Error = "f00", hostile, record.Failed, hostile
-	if err := p.Trials.Add(hostile, trial, lakeOf(7)); err != nil {
+	if err := p.Trials.Add(hostile, trial, silent); err != nil {
 		t.Fatal(err)
 	}
 	page := htmlOf(t, p)
@@ -267,7 +268,10 @@ func TestRowsLeadToTheirTrials(t *testing.T) {
 	p.Tables[0].Columns[2].DataOnly = false
 	detection := walk()
 	detection.Key, detection.Task, detection.Regime, detection.Outcome, detection.Steps, detection.Death = "d0", record.Detect, "L1", record.Done, nil, nil
-	if err := p.Trials.Add("runs/mine", detection, lakeOf(7)); err != nil {
+	in := lakeOf(7)
+	in.Regime = "L1"
+	p.Trials.AddInstance(*in)
+	if err := p.Trials.Add("runs/mine", detection, silent); err != nil {
 		t.Fatal(err)
 	}
 	var links []string
@@ -286,11 +290,11 @@ func TestRowsLeadToTheirTrials(t *testing.T) {
 func TestPageCapsTrials(t *testing.T) {
 	p := page(t)
 	const all = 100_000 + 1
-	trial, in := walk(), lakeOf(7)
+	trial := walk()
 	trial.Outcome, trial.Death, trial.Steps, trial.Windows = record.Failed, nil, nil, nil
 	for i := range all - 1 { // the page has one
 		trial.Key = fmt.Sprintf("%010d", i)
-		if err := p.Trials.Add("runs/mine", trial, in); err != nil {
+		if err := p.Trials.Add("runs/mine", trial, silent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +408,7 @@ func TestTrialsOnThePage(t *testing.T) {
 // Any steps that a lake allows, or that it does not, read back as they were.
 func TestTrialsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in, trial := lakeOf(7), walk()
+		trial := walk()
 		trial.Steps, trial.Windows = nil, nil
 		pos := record.Pos{}
 		for i := range rapid.IntRange(0, 9).Draw(t, "steps") {
@@ -424,7 +428,8 @@ func TestTrialsReadBack(t *testing.T) {
 			pos = next
 		}
 		trials := &report.Trials{}
-		if err := trials.Add("run", trial, in); err != nil {
+		trials.AddInstance(*lakeOf(7))
+		if err := trials.Add("run", trial, silent); err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer

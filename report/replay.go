@@ -29,9 +29,7 @@ type Trials struct {
 	doc           replayDocument
 	settings      map[replaySetting]int // their places in doc
 	lakes         map[lakeKey]int
-	kinds         map[[3]string]bool
-	chosen        map[string]int // keys of the trials whose words a page has, with their places
-	order         []string       // of these keys
+	kinds         map[[3]string]bool // of trials whose words the page has
 	added, failed int
 }
 
@@ -103,8 +101,15 @@ type replayWords struct {
 // A reply longer than this many characters is cut, and says by how much.
 const replyRunes = 2_000
 
+// AddInstance adds an instance before the trials on it. The same one may come
+// again: runs that are taken together agree about it.
+func (ts *Trials) AddInstance(in record.Instance) {
+	placeIn(&ts.lakes, lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}, &ts.doc.Lakes, in)
+}
+
 // Add adds a finished or failed trial of a run, whose name is what commands take.
-func (ts *Trials) Add(run string, t *record.Trial, in *record.Instance) error {
+// It asks for the trial's calls when the page shows what the model said.
+func (ts *Trials) Add(run string, t *record.Trial, calls func() ([]*record.Call, error)) error {
 	ts.added++
 	if t.Outcome == record.Failed {
 		ts.failed++
@@ -112,62 +117,57 @@ func (ts *Trials) Add(run string, t *record.Trial, in *record.Instance) error {
 	if len(ts.doc.Trials) == replayedTrials {
 		return nil
 	}
-	if ts.settings == nil {
-		ts.settings, ts.lakes = map[replaySetting]int{}, map[lakeKey]int{}
-		ts.kinds, ts.chosen, ts.doc.Words = map[[3]string]bool{}, map[string]int{}, map[int]*replayWords{}
+	lake, ok := ts.lakes[lakeKey{t.Seed, t.Regime, t.Rows, t.Cols}]
+	if !ok {
+		return fmt.Errorf("trial %s: its run has no instance for it; the folder is damaged", t.Key)
 	}
+	in := &ts.doc.Lakes[lake]
 	r, err := replayOf(t, in)
 	if err != nil {
 		return fmt.Errorf("trial %s: %w", t.Key, err)
 	}
 	setting := replaySetting{clean(run), t.Spec}
 	setting.Key, setting.Seed, setting.Episode, setting.Model = "", 0, 0, clean(t.Model)
-	r.Setting = placeIn(ts.settings, setting, &ts.doc.Settings, setting)
-	r.Lake = placeIn(ts.lakes, lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}, &ts.doc.Lakes, *in)
-	ts.choose(r, t)
+	r.Lake, r.Setting = lake, placeIn(&ts.settings, setting, &ts.doc.Settings, setting)
+	if kind := kindOf(r, t); !ts.kinds[kind] && t.Outcome != record.Failed {
+		said, err := calls()
+		if err != nil {
+			return fmt.Errorf("trial %s: its calls: %w", t.Key, err)
+		}
+		if ts.kinds == nil {
+			ts.kinds, ts.doc.Words = map[[3]string]bool{}, map[int]*replayWords{}
+		}
+		ts.kinds[kind] = true
+		ts.doc.Words[len(ts.doc.Trials)] = wordsOf(t, in, said)
+	}
 	ts.doc.Trials = append(ts.doc.Trials, r)
 	return nil
 }
 
-// placeIn returns the place in a list of what a key stands for, and adds it where
-// it is new.
-func placeIn[K comparable, V any](places map[K]int, key K, list *[]V, value V) int {
-	at, known := places[key]
-	if !known {
-		at = len(*list)
-		places[key], *list = at, append(*list, value)
-	}
-	return at
-}
-
-// chosenRule says in words what choose does; a page prints it.
-const chosenRule = "of each setting the first trial of every outcome and cause of death, and the first detection with a wrong or missing verdict"
-
-// choose takes a trial that is the first of its kind.
-func (ts *Trials) choose(r *replayTrial, t *record.Trial) {
+// kindOf is what makes a trial the first of its kind, whose words a page has.
+func kindOf(r *replayTrial, t *record.Trial) [3]string {
 	kind := [3]string{strconv.Itoa(r.Setting), t.Outcome, r.Cause}
 	if c := t.Counts; t.Task == record.Detect && c.FP+c.FN+c.Unanswered > 0 {
 		kind[2] = "faulty"
 	}
-	if t.Outcome != record.Failed && !ts.kinds[kind] {
-		ts.kinds[kind] = true
-		ts.chosen[t.Key] = len(ts.doc.Trials)
-		ts.order = append(ts.order, t.Key)
-	}
+	return kind
 }
 
-// Chosen returns the keys of the trials whose words a page has, in the order in
-// which they were added. AddWords takes them.
-func (ts *Trials) Chosen() []string { return ts.order }
+// chosenRule says in words which trials are of a kind of their own.
+const chosenRule = "of each setting the first trial of every outcome and cause of death, and the first detection with a wrong or missing verdict"
 
-// AddWords adds what the model said in a trial that was chosen.
-func (ts *Trials) AddWords(t *record.Trial, in *record.Instance, calls []*record.Call) error {
-	at, ok := ts.chosen[t.Key]
-	if !ok {
-		return fmt.Errorf("trial %s is not one whose words are shown", t.Key)
+// placeIn returns the place in a list of what a key stands for, and adds it where
+// it is new.
+func placeIn[K comparable, V any](places *map[K]int, key K, list *[]V, value V) int {
+	if at, known := (*places)[key]; known {
+		return at
 	}
-	ts.doc.Words[at] = wordsOf(t, in, calls)
-	return nil
+	if *places == nil {
+		*places = map[K]int{}
+	}
+	(*places)[key] = len(*list)
+	*list = append(*list, value)
+	return len(*list) - 1
 }
 
 // replayOf encodes a trial without its words.

@@ -24,19 +24,6 @@ type pageMaker struct {
 	trials report.Trials
 	runs   []*run.Stored
 	dirs   []string
-	runOf  map[string]int // trial → its run, of those that are not of the first
-	lakes  map[lakeKey]*record.Instance
-}
-
-// A lakeKey names an instance: runs that are taken together agree about it.
-type lakeKey struct {
-	seed       int
-	regime     string
-	rows, cols int
-}
-
-func newPageMaker() *pageMaker {
-	return &pageMaker{runOf: map[string]int{}, lakes: map[lakeKey]*record.Instance{}}
 }
 
 // Close closes the runs.
@@ -66,7 +53,7 @@ func (g *gathered) Instances() iter.Seq2[record.Instance, error] {
 	return func(yield func(record.Instance, error) bool) {
 		for in, err := range g.Stored.Instances() {
 			if err == nil {
-				g.page.lakes[lakeKey{in.Seed, in.Regime, len(in.Rows), len(in.Rows[0])}] = &in
+				g.page.trials.AddInstance(in)
 			}
 			if !yield(in, err) {
 				return
@@ -102,27 +89,12 @@ func (m *pageMaker) name(i int) string {
 }
 
 func (m *pageMaker) add(t *record.Trial) error {
-	in, err := m.lake(t)
-	if err != nil {
-		return err
-	}
 	i := len(m.runs) - 1
-	if i > 0 {
-		m.runOf[t.Key] = i
-	}
-	return m.trials.Add(m.name(i), t, in)
-}
-
-func (m *pageMaker) lake(t *record.Trial) (*record.Instance, error) {
-	in := m.lakes[lakeKey{t.Seed, t.Regime, t.Rows, t.Cols}]
-	if in == nil {
-		return nil, fmt.Errorf("trial %s: the run has no instance for it; the folder is damaged", t.Key)
-	}
-	return in, nil
+	return m.trials.Add(m.name(i), t, func() ([]*record.Call, error) { return m.runs[i].TrialCalls(t.Key) })
 }
 
 // page returns the page of everything gathered.
-func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figures []analysis.Figure) (*report.Page, error) {
+func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figures []analysis.Figure) *report.Page {
 	summary.Title = "Study " + summary.Title
 	p := &report.Page{Summary: summary, Tables: tables, Figures: figures, Trials: &m.trials}
 	for i, stored := range m.runs {
@@ -135,25 +107,7 @@ func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figu
 		}
 		p.Runs = append(p.Runs, one)
 	}
-	for _, key := range m.trials.Chosen() {
-		stored := m.runs[m.runOf[key]]
-		t, err := stored.Trial(key)
-		if err != nil {
-			return nil, err
-		}
-		in, err := m.lake(t)
-		if err != nil {
-			return nil, err
-		}
-		calls, err := stored.TrialCalls(key)
-		if err != nil {
-			return nil, err
-		}
-		if err := m.trials.AddWords(t, in, calls); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return p
 }
 
 // writePage writes a page into a file. With replace, one that is there gives

@@ -101,7 +101,7 @@ func (c *reportCmd) html(e *env) error {
 	case c.Out == "" && len(c.Runs) > 1:
 		return usageError{errors.New("a page of several runs belongs to none of their folders; give --out FILE")}
 	}
-	maker := newPageMaker()
+	maker := &pageMaker{}
 	defer maker.Close()
 	frame, err := readFrame(c.Runs, c.Prices, maker)
 	if err != nil {
@@ -111,15 +111,11 @@ func (c *reportCmd) html(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	page, err := maker.page(frame.Summary(), tables, figures)
-	if err != nil {
-		return err
-	}
 	path := c.Out
 	if path == "" {
 		path = filepath.Join(c.Runs[0], pageName)
 	}
-	if _, err := writePage(path, page, c.Out == ""); err != nil {
+	if _, err := writePage(path, maker.page(frame.Summary(), tables, figures), c.Out == ""); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, path)

@@ -70,7 +70,7 @@ func readRun(f *analysis.Frame, dir string, list *price.List, given bool, page *
 func (f *executionFlags) results(e *env, dir string, after bool) error {
 	var page *pageMaker
 	if after {
-		page = newPageMaker()
+		page = &pageMaker{}
 		defer page.Close()
 	}
 	frame, err := readFrame([]string{dir}, f.Prices, page)
@@ -138,11 +138,7 @@ func leavePage(dir string, f *analysis.Frame, m *pageMaker) string {
 		return words + later
 	}
 	path := filepath.Join(dir, pageName)
-	page, err := m.page(f.Summary(), f.Tables(), f.Figures())
-	if err == nil {
-		_, err = writePage(path, page, true)
-	}
-	if err != nil {
+	if _, err := writePage(path, m.page(f.Summary(), f.Tables(), f.Figures()), true); err != nil {
 		return fmt.Sprintf("Its page could not be written: %v. Try again with: %s", err, later)
 	}
 	return words + path
