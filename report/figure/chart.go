@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -26,43 +25,42 @@ const (
 	mostLabel  = 96   // width of a label beside a value
 )
 
+// markRadius is that of a point's mark.
+const markRadius = 2.8
+
+// leastBar is the length of the smallest bar as a share of its axis.
+const leastBar = 0.01
+
 // chart makes the plot of a panel. The labels of its vertical axis are left out
 // when named: the chart to its left has them. lanes is how many series the chart
-// of its block with the most has, so that rows of charts beside each other meet.
+// of its row with the most has, so that charts beside each other meet.
 func (p *page) chart(panel *analysis.Panel, named bool, lanes int) *plot.Plot {
 	pl := plot.New()
 	pl.BackgroundColor = nil
+	pl.Title.TextStyle, pl.Title.Padding = p.title, 2
+	pl.Title.TextStyle.XAlign, pl.Title.TextStyle.YAlign = text.XCenter, text.YTop
 	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
 		a.Label.TextStyle.Font, a.Tick.Label.Font = p.small.Font, p.small.Font
-		a.Label.TextStyle.Handler, a.Tick.Label.Handler = sans, sans
 		a.Label.TextStyle.Color, a.Tick.Label.Color, a.Color, a.Tick.Color = p.theme.Ink, p.theme.Ink, p.theme.Ink, p.theme.Ink
 		a.Tick.Length = 2.5
 	}
-	pl.Title.TextStyle = p.title
-	pl.Title.TextStyle.XAlign, pl.Title.TextStyle.YAlign, pl.Title.Padding = text.XCenter, text.YTop, 2
 	switch {
 	case panel.Scene != nil:
 		pl.HideAxes()
 		pl.X.Padding, pl.Y.Padding = 0, 0
 		return pl // its lake needs its width
 	case len(panel.Categories) > 0:
-		p.categories(pl, panel, named, lanes)
+		p.rowChart(pl, panel, named, lanes)
 	default:
-		if !named {
-			pl.Y.Label.Text = wrap(p.small, panel.Y.Label, 100)
-		}
-		pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5), Horizontal: line(p.theme.Faint, 0.5)})
-		p.guides(pl, panel)
-		p.values(pl, panel, func(_ int, pt *analysis.Point) float64 { return *pt.Y })
-		pl.Y.Min, pl.Y.Max = panel.Y.Min, panel.Y.Max
+		p.axesChart(pl, panel, named)
 	}
 	pl.X.Min, pl.X.Max = panel.X.Min, panel.X.Max
 	return pl
 }
 
-// categories fills a chart with a row for each category, from the top down, and in it
-// a lane for each series.
-func (p *page) categories(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int) {
+// rowChart fills a chart with a row for each category, from the top down, and in
+// it a lane for each series.
+func (p *page) rowChart(pl *plot.Plot, panel *analysis.Panel, named bool, lanes int) {
 	lane := barHeight + barGap
 	if p.bounds {
 		lane += boundsRoom
@@ -79,14 +77,15 @@ func (p *page) categories(pl *plot.Plot, panel *analysis.Panel, named bool, lane
 	row += rowGap
 
 	pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5)})
-	var headings plotter.XYLabels
 	bottom := 0.0
 	for i, c := range panel.Categories {
 		if i > 0 {
 			pl.Add(straight(line(p.theme.Faint, 0.4), panel.X.Min, bottom, panel.X.Max, bottom))
 		}
 		if c.Group != "" && (i == 0 || c.Group != panel.Categories[i-1].Group) {
-			addText(&headings, panel.X.Min, bottom-groupRoom/2, short(p.small, c.Group, mostName))
+			if !named {
+				pl.Add(words(p.small, panel.X.Min, bottom-groupRoom/2, 3, short(p.small, c.Group, mostName)))
+			}
 			bottom -= groupRoom
 		}
 		names[i].Value = bottom - row/2
@@ -97,83 +96,38 @@ func (p *page) categories(pl *plot.Plot, panel *analysis.Panel, named bool, lane
 			pl.Add(straight(line(p.theme.Ink, 0.5, 2, 2), g.Line[0][0], bottom, g.Line[0][0], 0))
 		}
 	}
-	pl.Y.Min, pl.Y.Max = bottom, 0
-	p.values(pl, panel, func(i int, pt *analysis.Point) float64 {
-		return names[pt.Category].Value + lane*(float64(len(panel.Series)-1)/2-float64(i)) + (lane-barHeight-barGap)/2
-	})
-	pl.Y.Width, pl.Y.Tick.Width, pl.X.Padding, pl.Y.Padding = 0, 0, 0, 0
-	pl.Y.Tick.Label.Font, pl.Y.Tick.Marker = p.label.Font, names[:0]
-	if !named {
-		pl.Y.Tick.Marker = names
-		pl.Add(p.texts(p.small, headings, 3))
-	}
-}
 
-// guides draws lines without data, with their labels at their ends.
-func (p *page) guides(pl *plot.Plot, panel *analysis.Panel) {
-	var names plotter.XYLabels
-	for _, g := range panel.Guides {
-		l := &plotter.Line{LineStyle: line(p.theme.Dim, 0.6, 1, 1.8)}
-		for _, at := range g.Line {
-			l.XYs = append(l.XYs, plotter.XY{X: at[0], Y: at[1]})
-		}
-		pl.Add(l)
-		if n := len(l.XYs); n > 0 {
-			addText(&names, l.XYs[n-1].X, l.XYs[n-1].Y, short(p.dim, g.Label, mostLabel))
-		}
-	}
-	middle := p.dim
-	middle.XAlign = text.XCenter
-	var empty plotter.XYLabels
-	addText(&empty, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, short(p.dim, panel.Empty, mostLabel))
-	pl.Add(p.texts(p.dim, names, 6), p.texts(middle, empty, 0))
-}
-
-// values draws the points of all series with their whiskers and labels, each at
-// its place along the vertical axis.
-func (p *page) values(pl *plot.Plot, panel *analysis.Panel, place func(lane int, pt *analysis.Point) float64) {
-	rows := len(panel.Categories) > 0
-	var across, upright, bounds spans
-	var over []plot.Plotter
-	var labels, missing plotter.XYLabels
+	var whiskers, over []plot.Plotter
 	for i, s := range panel.Series {
-		var dots plotter.XYs
-		var radii []vg.Length
 		for j := range s.Points {
 			pt := &s.Points[j]
-			if pt.X == nil && !rows {
-				continue
+			y := names[pt.Category].Value + lane*(float64(len(panel.Series)-1)/2-float64(i)) + (lane-barHeight-barGap)/2
+			// Whiskers are cased, so that they show on dark bars and over hatching.
+			whiskers = append(whiskers, lying(pt.XRange, y, line(p.theme.Ground, 2.4), 0), lying(pt.XRange, y, p.whisker(), 4))
+			whiskers = append(whiskers, lying(pt.XBounds, y-barHeight/2-boundsRoom/2, p.boundsLine(), 3))
+			over = append(over, words(p.small, panel.X.Max, y, 4, short(p.small, pt.Label, mostLabel)))
+			switch {
+			case pt.X == nil:
+				over = append(over, words(p.dim, panel.X.Min, y, 3, noValue(pt)))
+			case s.Mark == analysis.Bars:
+				pl.Add(p.bar(s.Key, sliver(*pt.X, panel.X), y))
+			default:
+				over = append(over, p.point(s.Key, inside(*pt.X, panel.X.Min, panel.X.Max), y, radius(panel, &s, pt)))
 			}
-			y, labelAt := place(i, pt), panel.X.Max
-			bounds.add(pt.XBounds, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y - barHeight/2 - boundsRoom/2} })
-			if pt.X == nil {
-				addText(&missing, panel.X.Min, y, noValue(pt))
-			} else {
-				x := inside(*pt.X, panel.X.Min, panel.X.Max)
-				across.add(pt.XRange, func(x float64) plotter.XY { return plotter.XY{X: x, Y: y} })
-				upright.add(pt.YRange, func(y float64) plotter.XY { return plotter.XY{X: x, Y: y} })
-				if rows && s.Mark == analysis.Bars {
-					pl.Add(p.bar(s.Key, sliver(x, panel.X), y))
-				} else {
-					dots, radii = append(dots, plotter.XY{X: x, Y: y}), append(radii, radius(panel, &s, pt))
-				}
-				if !rows {
-					labelAt = x
-				}
-			}
-			addText(&labels, labelAt, y, short(p.small, pt.Label, mostLabel))
 		}
-		over = append(over, p.points(p.styles[s.Key].Mark, p.color(s.Key), dots, radii))
 	}
-	if rows { // the line that bars begin at lies over them
-		zero := inside(0, panel.X.Min, panel.X.Max)
-		pl.Add(straight(line(p.theme.Ink, 0.7), zero, pl.Y.Min, zero, 0))
-	}
-	// Whiskers are cased, so that they show on dark bars and over hatching.
-	casing, ink := line(p.theme.Ground, 2.4), line(p.theme.Ink, 0.9)
-	pl.Add(across.lying(casing, 0), upright.standing(casing, 0), across.lying(ink, 4), upright.standing(ink, 4), bounds.lying(p.boundsLine(), 3))
+	// The line that bars begin at lies over them.
+	zero := inside(0, panel.X.Min, panel.X.Max)
+	pl.Add(straight(line(p.theme.Ink, 0.7), zero, bottom, zero, 0))
+	pl.Add(whiskers...)
 	pl.Add(over...)
-	pl.Add(p.texts(p.small, labels, 4), p.texts(p.dim, missing, 3))
+
+	pl.Y.Min, pl.Y.Max = bottom, 0
+	pl.Y.Width, pl.Y.Tick.Width, pl.X.Padding, pl.Y.Padding = 0, 0, 0, 0
+	pl.Y.Tick.Label.Font, pl.Y.Tick.Marker = p.label.Font, names
+	if named {
+		pl.Y.Tick.Marker = names[:0]
+	}
 }
 
 // sliver makes a bar of nearly 0 a line on the positive side of the axis: left of
@@ -185,9 +139,6 @@ func sliver(x float64, axis analysis.Axis) float64 {
 	return x
 }
 
-// leastBar is the length of the smallest bar as a share of its axis.
-const leastBar = 0.01
-
 // noValue says why a row has no bar.
 func noValue(pt *analysis.Point) string {
 	if t := pt.Trials; t != nil && t.Finished == 0 && t.Planned > 0 {
@@ -196,11 +147,46 @@ func noValue(pt *analysis.Point) string {
 	return "– undefined"
 }
 
+// axesChart fills a chart of two axes.
+func (p *page) axesChart(pl *plot.Plot, panel *analysis.Panel, named bool) {
+	if !named {
+		pl.Y.Label.Text = wrap(p.small, panel.Y.Label, 100)
+	}
+	pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5), Horizontal: line(p.theme.Faint, 0.5)})
+	for _, g := range panel.Guides {
+		l := &plotter.Line{LineStyle: line(p.theme.Dim, 0.6, 1, 1.8)}
+		for _, at := range g.Line {
+			l.XYs = append(l.XYs, plotter.XY{X: at[0], Y: at[1]})
+		}
+		pl.Add(l)
+		if n := len(l.XYs); n > 0 {
+			pl.Add(words(p.dim, l.XYs[n-1].X, l.XYs[n-1].Y, 6, short(p.dim, g.Label, mostLabel)))
+		}
+	}
+	middle := p.dim
+	middle.XAlign = text.XCenter
+	pl.Add(words(middle, (panel.X.Min+panel.X.Max)/2, (panel.Y.Min+panel.Y.Max)/2, 0, short(p.dim, panel.Empty, mostLabel)))
+	var over []plot.Plotter
+	for _, s := range panel.Series {
+		for j := range s.Points {
+			pt := &s.Points[j]
+			if pt.X == nil {
+				continue
+			}
+			x, y := inside(*pt.X, panel.X.Min, panel.X.Max), inside(*pt.Y, panel.Y.Min, panel.Y.Max)
+			pl.Add(lying(pt.XRange, y, p.whisker(), 4), standing(pt.YRange, x, p.whisker(), 4))
+			over = append(over, p.point(s.Key, x, y, radius(panel, &s, pt)), words(p.small, x, y, 4, short(p.small, pt.Label, mostLabel)))
+		}
+	}
+	pl.Add(over...)
+	pl.Y.Min, pl.Y.Max = panel.Y.Min, panel.Y.Max
+}
+
 // radius returns the radius of a point's mark. The area of a disc is its number of
 // units, as large as the panel has room for.
 func radius(panel *analysis.Panel, s *analysis.Series, pt *analysis.Point) vg.Length {
 	if s.Mark != analysis.Discs {
-		return 2.8
+		return markRadius
 	}
 	largest := 6.0
 	if len(panel.Categories) > 0 {
@@ -218,28 +204,27 @@ func radius(panel *analysis.Panel, s *analysis.Series, pt *analysis.Point) vg.Le
 	return vg.Length(max(0.8, unit*math.Sqrt(float64(pt.N))))
 }
 
+func (p *page) whisker() draw.LineStyle { return line(p.theme.Ink, 0.9) }
+
 func (p *page) boundsLine() draw.LineStyle { return line(p.theme.Dim, 1, 2, 1) }
 
-// spans are intervals along one axis, at their middles: the value that an
-// interval belongs to may lie outside it.
-type spans struct {
-	plotter.XYs
-	errors plotter.XErrors
-}
-
-func (s *spans) add(span *analysis.Span, at func(middle float64) plotter.XY) {
-	if span != nil {
-		half := (span.High - span.Low) / 2
-		s.XYs, s.errors = append(s.XYs, at(span.Low+half)), append(s.errors, struct{ Low, High float64 }{half, half})
+// lying draws an interval along X, around its middle, as a value may lie outside
+// its own; nothing for none.
+func lying(s *analysis.Span, y float64, style draw.LineStyle, caps vg.Length) plot.Plotter {
+	if s == nil {
+		return &plotter.XErrorBars{}
 	}
+	half := (s.High - s.Low) / 2
+	return &plotter.XErrorBars{XYs: plotter.XYs{{X: s.Low + half, Y: y}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: style, CapWidth: caps}
 }
 
-func (s *spans) lying(style draw.LineStyle, caps vg.Length) plot.Plotter {
-	return &plotter.XErrorBars{XYs: s.XYs, XErrors: s.errors, LineStyle: style, CapWidth: caps}
-}
-
-func (s *spans) standing(style draw.LineStyle, caps vg.Length) plot.Plotter {
-	return &plotter.YErrorBars{XYs: s.XYs, YErrors: plotter.YErrors(s.errors), LineStyle: style, CapWidth: caps}
+// standing draws an interval along Y.
+func standing(s *analysis.Span, x float64, style draw.LineStyle, caps vg.Length) plot.Plotter {
+	if s == nil {
+		return &plotter.YErrorBars{}
+	}
+	half := (s.High - s.Low) / 2
+	return &plotter.YErrorBars{XYs: plotter.XYs{{X: x, Y: s.Low + half}}, YErrors: plotter.YErrors{{Low: half, High: half}}, LineStyle: style, CapWidth: caps}
 }
 
 // inside moves a value that rounding has put beyond an axis to its end.
@@ -249,17 +234,11 @@ func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
 }
 
-func addText(to *plotter.XYLabels, x, y float64, label string) {
-	if label != "" {
-		to.XYs, to.Labels = append(to.XYs, plotter.XY{X: x, Y: y}), append(to.Labels, label)
-	}
-}
-
-// texts writes each label at the height of its point, distance to its right.
-func (p *page) texts(sty text.Style, at plotter.XYLabels, distance vg.Length) *plotter.Labels {
+// words writes a text at the height of a point, distance to its right.
+func words(sty text.Style, x, y float64, distance vg.Length, txt string) *plotter.Labels {
 	sty.YAlign = text.YCenter
 	return &plotter.Labels{
-		XYs: at.XYs, Labels: at.Labels, TextStyle: slices.Repeat([]text.Style{sty}, len(at.Labels)),
+		XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{txt}, TextStyle: []text.Style{sty},
 		Offset: vg.Point{X: distance, Y: sty.FontExtents().Descent},
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func Draw(w io.Writer, f *analysis.Figure, format string, theme Theme) error {
 	p := arrange(f, theme)
 	switch format {
 	case "svg":
-		return writeSVG(w, f, p)
+		return writeSVG(w, p)
 	case "png":
 		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(Width, p.height), vgimg.UseDPI(dotsPerInch))}
 		p.draw(c)
@@ -72,25 +71,22 @@ func Draw(w io.Writer, f *analysis.Figure, format string, theme Theme) error {
 	return nil
 }
 
-// writeSVG gives the library's SVG a head that a page can embed as it is (no
-// prolog, scalable, named for people who hear it), with fonts of the same widths
-// where Liberation Sans is not installed. They are named once, there.
-func writeSVG(w io.Writer, f *analysis.Figure, p *page) error {
+// writeSVG names the library's SVG for people who hear it, and adds fonts of the
+// same widths for where Liberation Sans is not installed.
+func writeSVG(w io.Writer, p *page) error {
 	c := vgsvg.New(Width, p.height)
 	p.draw(c)
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err
 	}
-	_, svg, _ := strings.Cut(b.String(), "<svg")
-	_, svg, _ = strings.Cut(svg, ">")
-	title := html.EscapeString(strings.Map(visible, f.Title))
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%dpt" height="%gpt" viewBox="0 0 %d %g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif"><title>%s</title>%s`,
-		Width, p.height.Points(), Width, p.height.Points(), title, title, inherited.Replace(svg))
+	title := html.EscapeString(strings.Map(visible, p.Title))
+	_, err := strings.NewReplacer(
+		"<svg ", `<svg role="img" aria-label="`+title+`" font-family="'Liberation Sans',Arial,Helvetica,sans-serif" `,
+		"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
+	).WriteString(w, b.String())
 	return err
 }
-
-var inherited = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;font-style:normal;", "")
 
 // writePDF turns the panics of the library, which makes its fonts from files in
 // the folder for temporary files, into errors. It logs them too, so that the
@@ -102,11 +98,8 @@ func writePDF(w io.Writer, p *page) (err error) {
 	}
 	os.RemoveAll(dir)
 	defer func() {
-		r := recover()
-		if text, ok := r.(string); ok {
-			err = errors.New(text)
-		} else if r != nil {
-			panic(r)
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the library of PDF: %v", r)
 		}
 	}()
 	withoutDates()
@@ -124,99 +117,3 @@ var withoutDates = sync.OnceFunc(func() {
 	fpdf.SetDefaultModificationDate(none)
 	fpdf.SetDefaultCatalogSort(true)
 })
-
-// check refuses what cannot be drawn truthfully.
-func check(f *analysis.Figure) error {
-	if len(f.Panels) == 0 {
-		return fmt.Errorf("%w; it needs %s", ErrEmpty, f.Need)
-	}
-	if f.Across < 1 {
-		return fmt.Errorf("it has %d panels in a row", f.Across)
-	}
-	for i := range f.Panels {
-		p := &f.Panels[i]
-		err := checkScene(p.Scene)
-		if p.Scene == nil {
-			err = checkChart(p)
-		}
-		if err != nil {
-			return fmt.Errorf("panel %d (%s): %w", i+1, p.Title, err)
-		}
-	}
-	return nil
-}
-
-func checkChart(p *analysis.Panel) error {
-	rows := len(p.Categories)
-	axes := []analysis.Axis{p.X, p.Y}
-	if rows > 0 {
-		axes = axes[:1]
-	}
-	for _, a := range axes {
-		if !finite(a.Min) || !finite(a.Max) || a.Min >= a.Max {
-			return fmt.Errorf("axis %q goes from %v to %v", a.Label, a.Min, a.Max)
-		}
-	}
-	for _, s := range p.Series {
-		for _, pt := range s.Points {
-			if rows > 0 && (pt.Category < 0 || pt.Category >= rows) {
-				return fmt.Errorf("series %s: a point in row %d of %d", s.Key, pt.Category, rows)
-			}
-			if rows == 0 && (pt.X == nil) != (pt.Y == nil) {
-				return fmt.Errorf("series %s: a point with one of two values", s.Key)
-			}
-			for _, v := range []struct {
-				axis analysis.Axis
-				*analysis.Span
-			}{{p.X, only(pt.X)}, {p.X, pt.XRange}, {p.X, pt.XBounds}, {p.Y, only(pt.Y)}, {p.Y, pt.YRange}} {
-				slack := 1e-9 * (v.axis.Max - v.axis.Min) // for the rounding of a sum
-				if v.Span != nil && !(v.axis.Min-slack <= v.Low && v.Low <= v.High && v.High <= v.axis.Max+slack) {
-					return fmt.Errorf("series %s: %v to %v is not within the axis %q", s.Key, v.Low, v.High, v.axis.Label)
-				}
-			}
-		}
-	}
-	for _, g := range p.Guides {
-		for _, at := range g.Line {
-			if !finite(at[0]) || !finite(at[1]) {
-				return fmt.Errorf("guide %s passes through %v", g.Label, at)
-			}
-		}
-	}
-	return nil
-}
-
-// only is the span of one value.
-func only(v *float64) *analysis.Span {
-	if v == nil {
-		return nil
-	}
-	return &analysis.Span{Low: *v, High: *v}
-}
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-func checkScene(s *analysis.Scene) error {
-	if s == nil {
-		return nil
-	}
-	if len(s.Rows) == 0 || len(s.Rows[0]) == 0 {
-		return errors.New("the lake has no cells")
-	}
-	for _, r := range s.Rows {
-		if len(r) != len(s.Rows[0]) {
-			return errors.New("the rows of the lake differ in length")
-		}
-	}
-	for _, route := range s.Routes {
-		if len(route.Cells) == 0 {
-			return fmt.Errorf("route %s has no cells", route.Name)
-		}
-		for _, c := range route.Cells {
-			if c[0] < 0 || c[0] >= len(s.Rows) || c[1] < 0 || c[1] >= len(s.Rows[0]) {
-				return fmt.Errorf("route %s leaves the lake at %v", route.Name, c)
-			}
-		}
-	}
-	return nil
-}

@@ -45,14 +45,14 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 	side := sideOf(s, width)
 	rows, cols := float64(len(s.Rows)), float64(len(s.Rows[0]))
 	pl.Add(&plotter.Polygon{Color: ice, XYs: []plotter.XYs{box(0, 0, cols, rows)}})
-	letters := plotter.XYLabels{}
+	var letters []plot.Plotter
 	kinds := map[rune][]plotter.XYs{}
 	for r, row := range s.Rows {
 		for c, kind := range row {
 			left, top := float64(c), float64(r)
 			kinds[kind] = append(kinds[kind], box(left, top, left+1, top+1))
 			if side >= 7 && (kind == 'S' || kind == 'G') { // in the corner: routes pass through the middle
-				addText(&letters, left+0.05, -top-0.25, string(kind))
+				letters = append(letters, words(lettering(min(9, 0.42*side), cellInk), left+0.05, -top-0.25, 0, string(kind)))
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 	pl.Add(&plotter.Polygon{XYs: lines, LineStyle: line(color.White, min(0.5, 0.08*side))}) // finer where cells are small, or the lake would be white
 
 	pl.Add(&plotter.Polygon{Color: thawInk, XYs: underlines(s.Thaw, side, 0.8)}, &plotter.Polygon{Color: freezeInk, XYs: underlines(s.Freeze, side, 0.16)})
-	pl.Add(p.texts(lettering(min(9, 0.42*side), cellInk), letters, 0))
+	pl.Add(letters...)
 	for i, r := range s.Routes {
 		// A little aside, so that two of them show where they run together.
 		shift := (float64(i) - float64(len(s.Routes)-1)/2) * min(4.5/side.Points(), 0.24)
@@ -77,7 +77,8 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 		for _, style := range p.routeLines(r.Key, side) {
 			pl.Add(&plotter.Line{XYs: at, LineStyle: style})
 		}
-		pl.Add(p.points(ends[r.Outcome], p.color(r.Key), at[len(at)-1:], []vg.Length{inside(0.24*side, 2.2, 5)}))
+		end := at[len(at)-1]
+		pl.Add(p.mark(ends[r.Outcome], p.color(r.Key), end.X, end.Y, inside(0.24*side, 2.2, 5)))
 	}
 	pl.X.Min, pl.X.Max = 0, float64(width/side)
 	pl.Y.Min, pl.Y.Max = -float64(height/side), 0
@@ -137,7 +138,7 @@ func (p *page) addLakeLegend(add func(key, name string, marks ...plot.Thumbnaile
 	}
 	for _, o := range record.Outcomes {
 		if slices.ContainsFunc(all.Routes, func(r analysis.Route) bool { return r.Outcome == o.Name }) {
-			add("end "+o.Name, record.Outcomes.Legend(o.Name), p.points(ends[o.Name], p.theme.Dim, nil, nil))
+			add("end "+o.Name, record.Outcomes.Legend(o.Name), p.mark(ends[o.Name], p.theme.Dim, 0, 0, markRadius))
 		}
 	}
 	if len(all.Thaw) > 0 {

@@ -175,13 +175,13 @@ func (g glyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	c.Stroke(path)
 }
 
-// points plots marks of their own sizes.
-func (p *page) points(mark string, fill color.Color, at plotter.XYs, radii []vg.Length) *plotter.Scatter {
-	style := draw.GlyphStyle{Color: fill, Radius: 2.8, Shape: glyph{mark, p.theme.Ink}}
-	return &plotter.Scatter{XYs: at, GlyphStyle: style, GlyphStyleFunc: func(i int) draw.GlyphStyle {
-		style.Radius = radii[i]
-		return style
-	}}
+// point plots the mark of a key; its thumbnail is as large as most points are.
+func (p *page) point(key string, x, y float64, radius vg.Length) *plotter.Scatter {
+	return p.mark(p.styles[key].Mark, p.color(key), x, y, radius)
+}
+
+func (p *page) mark(name string, fill color.Color, x, y float64, radius vg.Length) *plotter.Scatter {
+	return &plotter.Scatter{XYs: plotter.XYs{{X: x, Y: y}}, GlyphStyle: draw.GlyphStyle{Color: fill, Radius: radius, Shape: glyph{name, p.theme.Ink}}}
 }
 
 // A bar is the library's with a hatching.

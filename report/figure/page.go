@@ -222,7 +222,7 @@ func (p *page) addLegend() {
 			if s.Mark == analysis.Bars && len(panel.Categories) > 0 {
 				add(s.Key, s.Name, p.bar(s.Key, 0, 0))
 			} else {
-				add(s.Key, s.Name, p.points(p.styles[s.Key].Mark, p.color(s.Key), nil, nil))
+				add(s.Key, s.Name, p.point(s.Key, 0, 0, markRadius))
 			}
 		}
 	}
