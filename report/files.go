@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,17 +14,26 @@ import (
 	"github.com/spatialstale/spatialstale/report/figure"
 )
 
-// Formats are the forms in which tables are written.
-var Formats = []string{"text", "md", "csv", "json", "latex"}
-
-var extensions = map[string]string{"text": ".txt", "md": ".md", "csv": ".csv", "json": ".json", "latex": ".tex"}
+// forms are those in which tables are written, some with the numbers behind
+// figures.
+var forms = map[string]struct {
+	extension string
+	tables    func(io.Writer, []analysis.Table) error
+	figure    func(io.Writer, *analysis.Figure) error // nil for none
+}{
+	"text":  {".txt", func(w io.Writer, tables []analysis.Table) error { return Text(w, tables, TextOptions{}) }, nil},
+	"md":    {".md", Markdown, nil},
+	"csv":   {".csv", func(w io.Writer, tables []analysis.Table) error { return CSV(w, tables[0]) }, FigureCSV},
+	"json":  {".json", JSON, FigureJSON},
+	"latex": {".tex", LaTeX, nil},
+}
 
 // An Output is what a report writes into a folder: a file for each table that
 // has rows, and for each figure that has data one for each of its forms.
 type Output struct {
 	Tables []analysis.Table
-	// Format is that of the tables, one of Formats. As csv and json the numbers
-	// behind the figures are written too.
+	// Format is that of the tables: text, md, csv, json or latex. As csv and json
+	// the numbers behind the figures are written too.
 	Format  string
 	Figures []analysis.Figure
 	// Drawings are the forms of the figures, of figure.Formats.
@@ -67,9 +77,9 @@ type file struct {
 
 // files lists what is to be written, tables first.
 func (o *Output) files() (files []file, err error) {
-	extension, ok := extensions[o.Format]
+	form, ok := forms[o.Format]
 	if !ok {
-		return nil, fmt.Errorf("unknown format %q; there are %v", o.Format, Formats)
+		return nil, fmt.Errorf("unknown format %q; there are %v", o.Format, slices.Sorted(maps.Keys(forms)))
 	}
 	for _, drawing := range o.Drawings {
 		if !slices.Contains(figure.Formats, drawing) {
@@ -78,7 +88,7 @@ func (o *Output) files() (files []file, err error) {
 	}
 	tables, _ := split(o.Tables)
 	for _, t := range tables {
-		files = append(files, file{t.ID + extension, func(w io.Writer) error { return writeAs(w, []analysis.Table{*t}, o.Format) }})
+		files = append(files, file{t.ID + form.extension, func(w io.Writer) error { return form.tables(w, []analysis.Table{*t}) }})
 	}
 	for i := range o.Figures {
 		f := &o.Figures[i]
@@ -88,11 +98,8 @@ func (o *Output) files() (files []file, err error) {
 		for _, drawing := range o.Drawings {
 			files = append(files, file{f.ID + "." + drawing, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
 		}
-		switch o.Format {
-		case "csv":
-			files = append(files, file{f.ID + extension, func(w io.Writer) error { return FigureCSV(w, f) }})
-		case "json":
-			files = append(files, file{f.ID + extension, func(w io.Writer) error { return FigureJSON(w, f) }})
+		if form.figure != nil {
+			files = append(files, file{f.ID + form.extension, func(w io.Writer) error { return form.figure(w, f) }})
 		}
 	}
 	return files, nil
@@ -114,18 +121,4 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		}
 	}()
 	return write(f)
-}
-
-func writeAs(w io.Writer, tables []analysis.Table, format string) error {
-	switch format {
-	case "md":
-		return Markdown(w, tables)
-	case "csv":
-		return CSV(w, tables[0])
-	case "json":
-		return JSON(w, tables)
-	case "latex":
-		return LaTeX(w, tables)
-	}
-	return Text(w, tables, TextOptions{})
 }

@@ -1,10 +1,9 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/analysis"
 )
@@ -27,11 +26,8 @@ type SummaryOptions struct {
 // lines: the findings, what was lost, and the hints. Where the lines do not
 // suffice, the last findings are left out and counted. Its errors are those of w.
 func Summary(w io.Writer, s analysis.Summary, opts SummaryOptions) error {
-	if opts.Width == 0 {
-		opts.Width = defaultWidth
-	}
-	p := &printer{out: bufio.NewWriter(w), width: max(opts.Width, minWidth), color: opts.Color}
-	title := wrap(clean(s.Title), p.width)
+	p := newPrinter(w, opts.Width, opts.Color)
+	title := p.wrapped("", s.Title)
 	free := SummaryLines - len(title) - len(opts.Hints)
 	lost := p.fitting(s.Lost, "! ", "more", free/2)
 	var sentences []string
@@ -40,14 +36,10 @@ func Summary(w io.Writer, s analysis.Summary, opts SummaryOptions) error {
 	}
 	names := p.fitting(s.Names, "", "more names", free/4)
 	findings := p.fitting(sentences, "· ", "more findings", free-len(lost)-len(names))
-	for _, part := range []struct {
-		style string
-		lines []string
-	}{{bold, title}, {"", findings}, {alarm, lost}, {dim, names}} {
-		for _, line := range part.lines {
-			p.line(p.style(part.style, line))
-		}
-	}
+	p.lines(bold, title)
+	p.lines("", findings)
+	p.lines(alarm, lost)
+	p.lines(dim, names)
 	for _, hint := range opts.Hints {
 		p.line(clean(hint))
 	}
@@ -56,26 +48,18 @@ func Summary(w io.Writer, s analysis.Summary, opts SummaryOptions) error {
 
 // fitting returns as many sentences, wrapped behind a bullet, as so many lines
 // hold; the last line counts those that they do not.
-func (p *printer) fitting(sentences []string, bullet, more string, lines int) (out []string) {
-	ends := make([]int, len(sentences)) // lines up to and with each
+func (p *printer) fitting(sentences []string, bullet, more string, lines int) []string {
+	others := func(n int) string { return fmt.Sprintf("  and %s %s", thousands(n), more) }
+	var all []string
+	some := []string{others(len(sentences))}
 	for i, s := range sentences {
-		lead := bullet
-		for _, line := range wrap(clean(s), p.width-widthOf(bullet)) {
-			out = append(out, lead+line)
-			lead = strings.Repeat(" ", widthOf(bullet))
+		all = append(all, p.wrapped(bullet, s)...)
+		if len(all) < lines {
+			some = append(slices.Clone(all), others(len(sentences)-i-1))
 		}
-		ends[i] = len(out)
 	}
-	if len(out) <= lines {
-		return out
+	if len(all) <= lines {
+		return all
 	}
-	kept := len(ends)
-	for kept > 0 && ends[kept-1] >= lines {
-		kept--
-	}
-	out = out[:0]
-	if kept > 0 {
-		out = out[:ends[kept-1]]
-	}
-	return append(out, fmt.Sprintf("  and %s %s", thousands(len(sentences)-kept), more))
+	return some
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"strings"
 
@@ -27,10 +28,7 @@ const (
 // Tables without rows are listed at the end, each with what it needs. Its errors
 // are those of w.
 func Text(w io.Writer, tables []analysis.Table, opts TextOptions) error {
-	if opts.Width == 0 {
-		opts.Width = defaultWidth
-	}
-	p := &printer{out: bufio.NewWriter(w), width: max(opts.Width, minWidth), color: opts.Color}
+	p := newPrinter(w, opts.Width, opts.Color)
 	with, absent := split(tables)
 	for i, t := range with {
 		if i > 0 {
@@ -59,6 +57,10 @@ type printer struct {
 	color bool
 }
 
+func newPrinter(w io.Writer, width int, color bool) *printer {
+	return &printer{bufio.NewWriter(w), max(cmp.Or(width, defaultWidth), minWidth), color}
+}
+
 // Styles, as parameters of the ANSI escape for colours and weight.
 const (
 	bold      = "1"
@@ -79,16 +81,23 @@ func (p *printer) line(s string) {
 	p.out.WriteByte('\n')
 }
 
-// paragraph writes text in a style, with lines after the first indented like
-// the text behind the bullet.
-func (p *printer) paragraph(style, bullet, text string) {
-	indent := widthOf(bullet)
-	for i, l := range wrap(clean(text), p.width-indent) {
-		if i > 0 {
-			bullet = strings.Repeat(" ", indent)
-		}
-		p.line(p.style(style, bullet+l))
+func (p *printer) lines(style string, lines []string) {
+	for _, l := range lines {
+		p.line(p.style(style, l))
 	}
+}
+
+func (p *printer) paragraph(style, bullet, text string) { p.lines(style, p.wrapped(bullet, text)) }
+
+// wrapped returns the lines of a text behind a bullet, those after the first
+// indented like the first.
+func (p *printer) wrapped(bullet, text string) []string {
+	lines := wrap(clean(text), p.width-widthOf(bullet))
+	for i := range lines {
+		lines[i] = bullet + lines[i]
+		bullet = strings.Repeat(" ", widthOf(bullet))
+	}
+	return lines
 }
 
 func (p *printer) table(t *analysis.Table) {

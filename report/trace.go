@@ -140,11 +140,16 @@ func (t *traceWriter) lies() []*record.MemoryEntry {
 	var out []*record.MemoryEntry
 	for i := range t.Instance.Memory {
 		e := &t.Instance.Memory[i]
-		if p := at(e.Pos); t.grid.IsHole(p) != t.original.IsHole(p) {
+		if t.stale(e.Pos) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// stale reports whether the lake, as it is now, makes a cell's entry false.
+func (t *traceWriter) stale(p record.Pos) bool {
+	return t.grid.IsHole(at(p)) != t.original.IsHole(at(p))
 }
 
 func at(p record.Pos) lake.Pos { return lake.Pos{Row: p[0], Col: p[1]} }
@@ -229,7 +234,7 @@ func (t *traceWriter) memoryOf(s *record.Step) string {
 		return ""
 	}
 	truth := "which is true"
-	if t.grid.IsHole(at(s.Next)) != t.original.IsHole(at(s.Next)) {
+	if t.stale(s.Next) {
 		truth = "which is stale"
 	}
 	if slices.Contains(s.Removed, e.ID) {
