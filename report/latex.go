@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"io"
@@ -29,8 +28,8 @@ const latexFloats = 8
 //go:embed assets/tables.tex
 var latexSource string
 
-var latexTemplate = template.Must(template.New("tables").Delims("<<", ">>").Funcs(template.FuncMap{
-	"tex": latexText, "clean": clean, "join": strings.Join, "absentTitle": func() string { return absentTitle }, "name": func(c *analysis.Cell) string { return sectionName(c) + tagOf(c) },
+var latexTemplate = template.Must(template.New("tables").Delims("<<", ">>").Funcs(textFuncs).Funcs(template.FuncMap{
+	"tex": latexText, "name": func(c *analysis.Cell) string { return sectionName(c) + tagOf(c) },
 }).Parse(latexSource))
 
 // LaTeX writes tables for a paper, with the rules of booktabs: the best in bold,
@@ -41,21 +40,12 @@ var latexTemplate = template.Must(template.New("tables").Delims("<<", ">>").Func
 // the numbers are not the paper's. Tables without rows are named in comments, each
 // with what it needs. Its errors are those of w.
 func LaTeX(w io.Writer, tables []analysis.Table) error {
-	var doc struct {
-		Tables []*latexTable
-		Absent []string
-	}
 	with, absent := split(tables)
-	doc.Absent = absent
+	var out []*latexTable
 	for i, t := range with {
-		doc.Tables = append(doc.Tables, latexTableOf(t, i%latexFloats == latexFloats-1))
+		out = append(out, latexTableOf(t, i%latexFloats == latexFloats-1))
 	}
-	var b bytes.Buffer
-	if err := latexTemplate.Execute(&b, doc); err != nil {
-		return err
-	}
-	_, err := b.WriteTo(w)
-	return err
+	return fill(w, latexTemplate, out, absent)
 }
 
 // A latexTable is a table as the template takes it.
@@ -76,7 +66,7 @@ type latexPart struct {
 
 func latexTableOf(t *analysis.Table, clear bool) *latexTable {
 	all := layoutOf(t)
-	out := &latexTable{layout: all.fit(latexPage), Clear: clear, Environment: "table", Caption: t.Title + ". " + t.About}
+	out := &latexTable{layout: all.fit(latexPage), Clear: clear, Environment: "table", Caption: strings.TrimSpace(t.Title + ". " + all.Intro())}
 	if out.layout == nil { // labels that no folding makes narrow: TeX scales them
 		section, _ := all.sections()
 		out.layout = all.with(all.shown, section, bare)
@@ -84,9 +74,6 @@ func latexTableOf(t *analysis.Table, clear bool) *latexTable {
 	letters := latexColumn
 	if out.width() > latexColumn {
 		out.Environment, letters = "table*", latexPage
-	}
-	if out.Lifted != "" {
-		out.Caption += " In every row: " + out.Lifted + "."
 	}
 	out.divide(latexLines-4-len(out.Caption)/letters, letters)
 	return out

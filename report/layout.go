@@ -58,6 +58,14 @@ func layoutOf(t *analysis.Table) *layout {
 	return l.with(l.shown, -1, roomy)
 }
 
+// Intro is what is said above a table.
+func (l *layout) Intro() string {
+	if l.Lifted == "" {
+		return l.About
+	}
+	return strings.TrimSpace(l.About + " In every row: " + l.Lifted + ".")
+}
+
 // constant reports whether a column can be lifted: it is no result and no
 // section, and all of several rows agree.
 func constant(t *analysis.Table, i int) bool {

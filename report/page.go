@@ -59,6 +59,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"playerJS": func() template.JS { return template.JS(playerJS) },
 	"pageJS":   func() template.JS { return template.JS(pageJS) },
 	"policy":   policy, "place": paperPlace, "heading": heading, "fullName": fullName, "manifest": manifest,
+	"counted": counted, "thousands": thousands,
 	"minute": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 }).Parse(pageHTML))
 
@@ -122,18 +123,6 @@ type pageTopic struct {
 	Tables  []*pageTable
 }
 
-// Holds says in words what a topic has.
-func (t *pageTopic) Holds() string {
-	var parts []string
-	if n := len(t.Tables); n > 0 {
-		parts = append(parts, counted(n, "table"))
-	}
-	if n := len(t.Figures); n > 0 {
-		parts = append(parts, counted(n, "figure"))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // A pageFigure is a figure with its drawings.
 type pageFigure struct {
 	*analysis.Figure
@@ -143,10 +132,9 @@ type pageFigure struct {
 
 // pageReplays are the trials of a page.
 type pageReplays struct {
-	Packed template.HTML // base64: letters, digits, + and /
-	Which  string
-	Words  string // those with the models' words
-	Rest   string // the command that shows trials that are not on the page
+	Packed             template.HTML // base64: letters, digits, + and /
+	Shown, All, Failed int
+	Run                string // the first, as a shell takes it
 }
 
 func pageViewOf(p *Page) (v *pageView, err error) {
@@ -262,13 +250,9 @@ func replaysOf(p *Page) (*pageReplays, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &pageReplays{Packed: template.HTML(packed), Words: chosenRule, Which: fmt.Sprintf("This page has %s, all that there are", counted(ts.added, "trial"))}
-	if ts.added > len(ts.doc.Trials) {
-		out.Which = fmt.Sprintf("This page has the first %s of %s trials", thousands(len(ts.doc.Trials)), thousands(ts.added))
-		out.Rest = fmt.Sprintf("spatialstale trace %s --seed SEED --strategy STRATEGY", quoted(p.Runs[0].Name))
-	}
-	if ts.failed > 0 {
-		out.Which += fmt.Sprintf(" (%s failed)", thousands(ts.failed))
+	out := &pageReplays{Packed: template.HTML(packed), Shown: len(ts.doc.Trials), All: ts.added, Failed: ts.failed}
+	if len(p.Runs) > 0 {
+		out.Run = quoted(p.Runs[0].Name)
 	}
 	return out, nil
 }

@@ -144,7 +144,8 @@ func (ts *Trials) Add(run string, t *record.Trial, calls func() ([]*record.Call,
 	return nil
 }
 
-// kindOf is what makes a trial the first of its kind, whose words a page has.
+// kindOf is what makes a trial the first of its kind, whose words a page has; the
+// page says it in words.
 func kindOf(r *replayTrial, t *record.Trial) [3]string {
 	kind := [3]string{strconv.Itoa(r.Setting), t.Outcome, r.Cause}
 	if c := t.Counts; t.Task == record.Detect && c.FP+c.FN+c.Unanswered > 0 {
@@ -152,9 +153,6 @@ func kindOf(r *replayTrial, t *record.Trial) [3]string {
 	}
 	return kind
 }
-
-// chosenRule says in words which trials are of a kind of their own.
-const chosenRule = "of each setting the first trial of every outcome and cause of death, and the first detection with a wrong or missing verdict"
 
 // placeIn returns the place in a list of what a key stands for, and adds it where
 // it is new.

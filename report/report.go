@@ -10,8 +10,11 @@
 package report
 
 import (
+	"bytes"
+	"io"
 	"strconv"
 	"strings"
+	"text/template"
 	"unicode"
 
 	"github.com/mattn/go-runewidth"
@@ -61,6 +64,22 @@ func split(tables []analysis.Table) (with []*analysis.Table, absent []string) {
 
 // absentTitle heads the list of tables without rows.
 const absentTitle = "Not in this run"
+
+// textFuncs are what the templates of Markdown and LaTeX can call.
+var textFuncs = template.FuncMap{"clean": clean, "join": strings.Join, "place": paperPlace, "absentTitle": func() string { return absentTitle }}
+
+// fill writes a template of tables, and of those that are absent.
+func fill[T any](w io.Writer, t *template.Template, tables []T, absent []string) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, struct {
+		Tables []T
+		Absent []string
+	}{tables, absent}); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
 
 // need says what a table or a figure without data needs.
 func need(id, paper, need string) string {

@@ -27,30 +27,28 @@ const (
 	narrowest = 48 // chart; where panels would be narrower, fewer are in a row
 )
 
-// A page is a figure measured out.
+// A page is a figure measured out: parts below each other.
 type page struct {
 	*analysis.Figure
 	theme                    Theme
 	styles                   map[string]record.Style
 	title, label, small, dim text.Style
 	bounds                   bool // some value has bounds
-	legend                   []entry
-	legendHeight             vg.Length
-	rows                     []row
-	warning, feet            string // below the panels, broken into lines
+	parts                    []part
 	height                   vg.Length
 }
 
-// An entry is one mark of the legend with its text, and its place.
-type entry struct {
-	plot.Legend
-	left, down vg.Length
+// A part of the page is as wide as it, and draws itself into a canvas that is as
+// high as told.
+type part struct {
+	height vg.Length
+	draw   func(draw.Canvas)
 }
 
-// A row is panels beside each other.
-type row struct {
-	plots  []*plot.Plot // nil at the end of a row that is not full
-	height vg.Length
+// An entry is one mark of the legend with its text, and its place in the line.
+type entry struct {
+	plot.Legend
+	left vg.Length
 }
 
 // controlsFoot stands in every figure that shows controls only.
@@ -73,40 +71,61 @@ func arrange(f *analysis.Figure, theme Theme) *page {
 		for last < len(f.Panels) && !f.Panels[first].Wide && !f.Panels[last].Wide {
 			last++
 		}
-		p.addRows(f.Panels[first:last])
+		p.addPanels(f.Panels[first:last])
 		first = last
 	}
-	p.warning = wrap(p.small, f.Incomplete, inner)
+	p.addText(p.small, f.Incomplete)
 	if f.Controls {
-		p.warning = strings.TrimPrefix(p.warning+"\n"+controlsFoot, "\n")
+		p.addText(p.small, controlsFoot)
 	}
-	var feet []string
 	for _, foot := range f.Feet {
-		feet = append(feet, wrap(p.dim, foot, inner))
+		p.addText(p.dim, foot)
 	}
-	p.feet = strings.Join(feet, "\n")
-	p.height = 2*margin + p.legendHeight + heightOf(p.small, p.warning) + heightOf(p.dim, p.feet)
-	for _, r := range p.rows {
-		p.height += r.height + betweenY
+	p.height = 2 * margin
+	for _, part := range p.parts {
+		p.height += part.height
 	}
 	p.height = vg.Length(math.Ceil(p.height.Points()))
 	return p
 }
 
-// addRows puts panels into rows, as many in each as the figure asks for and as
+// draw draws the page.
+func (p *page) draw(on vg.Canvas) {
+	c := draw.NewCanvas(on, Width, p.height)
+	c.SetColor(p.theme.Ground)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+	for _, part := range p.parts {
+		part.draw(draw.Crop(c, 0, 0, c.Size().Y-part.height, 0))
+		c.Max.Y -= part.height
+	}
+}
+
+func (p *page) addText(sty text.Style, txt string) {
+	if txt == "" {
+		return
+	}
+	txt = wrap(sty, txt, inner)
+	sty.YAlign = text.YTop
+	p.parts = append(p.parts, part{sty.Height(txt), func(c draw.Canvas) {
+		c.FillText(sty, vg.Point{X: c.Min.X, Y: c.Max.Y}, txt)
+	}})
+}
+
+// addPanels puts panels into rows, as many in each as the figure asks for and as
 // have room.
-func (p *page) addRows(panels []analysis.Panel) {
+func (p *page) addPanels(panels []analysis.Panel) {
 	for across := min(p.Across, len(panels)); across > 0; across-- {
-		var rows []row
+		var rows []part
 		for some := range slices.Chunk(panels, across) {
-			r, roomy := p.row(some, across, len(panels) > 3*across)
+			row, roomy := p.row(some, across, len(panels) > 3*across)
 			if !roomy {
 				break
 			}
-			rows = append(rows, r)
+			rows = append(rows, row)
 		}
 		if len(rows)*across >= len(panels) {
-			p.rows = append(p.rows, rows...)
+			p.parts = append(p.parts, rows...)
 			return
 		}
 	}
@@ -115,15 +134,18 @@ func (p *page) addRows(panels []analysis.Panel) {
 // row measures panels out that are beside each other, with room for across of
 // them, and reports whether their charts are wide enough. Where rows are many,
 // each is low.
-func (p *page) row(panels []analysis.Panel, across int, many bool) (r row, roomy bool) {
-	r.plots = make([]*plot.Plot, across)
+func (p *page) row(panels []analysis.Panel, across int, many bool) (row part, roomy bool) {
+	plots := make([]*plot.Plot, across) // nil at the end of a row that is not full
 	lanes := 1
 	for i := range panels {
 		lanes = max(lanes, len(panels[i].Series))
 	}
 	for i := range panels {
 		named := i > 0 && panels[i].Y.Label == panels[i-1].Y.Label && slices.Equal(panels[i].Categories, panels[i-1].Categories)
-		r.plots[i] = p.chart(&panels[i], named, lanes)
+		plots[i] = p.chart(&panels[i], named, lanes)
+	}
+	align := func(c draw.Canvas) []draw.Canvas {
+		return plot.Align([][]*plot.Plot{plots}, draw.Tiles{Cols: across, Rows: 1, PadX: betweenX}, c)[0][:len(panels)]
 	}
 
 	// How wide charts become does not depend on their height, nor on what is above
@@ -132,19 +154,19 @@ func (p *page) row(panels []analysis.Panel, across int, many bool) (r row, roomy
 	// is a number.
 	space := draw.NewCanvas(nil, inner, 10000)
 	width, widest := vg.Length(inner), vg.Length(0)
-	for i, cell := range r.align(space)[:len(panels)] {
-		w := r.plots[i].DataCanvas(cell).Size().X
+	for i, cell := range align(space) {
+		w := plots[i].DataCanvas(cell).Size().X
 		width, widest = min(width, w), max(widest, w)
 	}
 	if across > 1 && !(width >= narrowest && widest-width < 1) {
-		return r, false
+		return row, false
 	}
 	height, highest := vg.Length(0), vg.Length(150)
 	if many {
 		highest = 100
 	}
 	for i := range panels {
-		panel, pl := &panels[i], r.plots[i]
+		panel, pl := &panels[i], plots[i]
 		pl.Title.Text = wrap(p.title, panel.Title, width)
 		below := []string{wrap(p.small, panel.X.Label, width)}
 		for _, remark := range panel.Remarks {
@@ -162,42 +184,21 @@ func (p *page) row(panels []analysis.Panel, across int, many bool) (r row, roomy
 	}
 	for i := range panels {
 		if s := panels[i].Scene; s != nil {
-			p.addLake(r.plots[i], s, width, height)
+			p.addLake(plots[i], s, width, height)
 		}
 	}
-	r.height = space.Max.Y - r.plots[0].DataCanvas(r.align(space)[0]).Size().Y + height
-	return r, true
-}
-
-// align divides a canvas among the plots.
-func (r *row) align(c draw.Canvas) []draw.Canvas {
-	return plot.Align([][]*plot.Plot{r.plots}, draw.Tiles{Cols: len(r.plots), Rows: 1, PadX: betweenX}, c)[0]
-}
-
-// draw draws the page.
-func (p *page) draw(on vg.Canvas) {
-	c := draw.NewCanvas(on, Width, p.height)
-	c.SetColor(p.theme.Ground)
-	c.Fill(c.Rectangle.Path())
-	c = draw.Crop(c, margin, -margin, margin, -margin)
-	for _, e := range p.legend {
-		e.Draw(draw.Crop(c, e.left, 0, 0, -e.down))
-	}
-	c.Max.Y -= p.legendHeight
-	for _, r := range p.rows {
-		for i, cell := range r.align(draw.Crop(c, 0, 0, c.Size().Y-r.height, 0)) {
-			if pl := r.plots[i]; pl != nil {
-				pl.Draw(cell)
-			}
+	around := space.Max.Y - plots[0].DataCanvas(align(space)[0]).Size().Y
+	return part{around + height + betweenY, func(c draw.Canvas) {
+		for i, cell := range align(draw.Crop(c, 0, 0, betweenY, 0)) {
+			plots[i].Draw(cell)
 		}
-		c.Max.Y -= r.height + betweenY
-	}
-	write(write(c, p.small, p.warning), p.dim, p.feet)
+	}}, true
 }
 
 // addLegend names the series and routes of all panels, each once, in the order
 // in which they come, line after line.
 func (p *page) addLegend() {
+	var lines [][]entry
 	left := vg.Length(inner)
 	seen := make(map[string]bool)
 	add := func(key, name string, marks ...plot.Thumbnailer) {
@@ -208,12 +209,11 @@ func (p *page) addLegend() {
 		name = short(p.label, name, inner-2*swatch)
 		width := swatch + p.label.Width(" "+name)
 		if left+width > inner {
-			left = 0
-			p.legendHeight += entryLine
+			lines, left = append(lines, nil), 0
 		}
-		e := entry{plot.Legend{TextStyle: p.label, Top: true, Left: true, YPosition: draw.PosBottom, ThumbnailWidth: swatch}, left, p.legendHeight - entryLine}
+		e := entry{plot.Legend{TextStyle: p.label, Top: true, Left: true, YPosition: draw.PosBottom, ThumbnailWidth: swatch}, left}
 		e.Add(name, marks...)
-		p.legend = append(p.legend, e)
+		lines[len(lines)-1] = append(lines[len(lines)-1], e)
 		left += width + entryGap
 	}
 	p.addLakeLegend(add)
@@ -229,7 +229,11 @@ func (p *page) addLegend() {
 	if p.bounds {
 		add("bounds", "what it could be, had lost trials gone either way", &plotter.Line{LineStyle: p.boundsLine()})
 	}
-	if len(p.legend) > 0 {
-		p.legendHeight += 4
+	for _, line := range lines {
+		p.parts = append(p.parts, part{entryLine, func(c draw.Canvas) {
+			for _, e := range line {
+				e.Draw(draw.Crop(c, e.left, 0, 0, 0))
+			}
+		}})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
@@ -38,26 +37,6 @@ func (l latin) FillString(f font.Face, at vg.Point, text string) {
 		b = append(b, c)
 	}
 	l.Canvas.FillString(f, at, string(b))
-}
-
-// write sets lines of text below the top of a canvas, and returns what is left of
-// it.
-func write(c draw.Canvas, sty text.Style, txt string) draw.Canvas {
-	if txt == "" {
-		return c
-	}
-	sty.YAlign = text.YTop
-	c.FillText(sty, vg.Point{X: c.Min.X, Y: c.Max.Y}, txt)
-	c.Max.Y -= sty.Height(txt)
-	return c
-}
-
-// heightOf is the height of lines of text, none of no text.
-func heightOf(sty text.Style, txt string) vg.Length {
-	if txt == "" {
-		return 0
-	}
-	return sty.Height(txt)
 }
 
 // wrap breaks a text into lines no wider than width: behind spaces and the marks
