@@ -124,10 +124,10 @@ func textIn(n *html.Node) string {
 // The page needs nothing but itself: it loads nothing, and the policy in its head
 // allows its own scripts and styles and no others. Links lead somewhere.
 func TestPageStandsAlone(t *testing.T) {
-	page := htmlOf(t, page(t))
+	made := htmlOf(t, page(t))
 	policy, ids, links := "", map[string]bool{}, []string{}
 	var inline []string
-	for _, n := range nodes(t, page) {
+	for _, n := range nodes(t, made) {
 		if n.Type != html.ElementNode {
 			continue
 		}
@@ -168,12 +168,10 @@ func TestPageStandsAlone(t *testing.T) {
 			t.Errorf("a link leads to %q", link)
 		}
 	}
-	if again := htmlOf(t, pageAgain(t)); again != page {
+	if again := htmlOf(t, page(t)); again != made {
 		t.Error("the same records give another page")
 	}
 }
-
-func pageAgain(t testing.TB) *report.Page { return page(t) }
 
 // What a reader sees first, in this order, and what is folded below it.
 func TestPageOrder(t *testing.T) {
