@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spatialstale/spatialstale/analysis"
@@ -34,20 +35,16 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 		p := &f.Panels[i]
 		for _, s := range p.Series {
 			for _, pt := range s.Points {
-				category := ""
+				category, finished, planned := "", "", ""
 				if len(p.Categories) > 0 {
 					category = csvLabel(p.Categories[pt.Category].Name)
 				}
-				line := []string{csvLabel(p.Title), csvLabel(s.Key), category}
-				line = append(line, fieldsOfValue(pt.X, pt.XRange)...)
-				line = append(line, fieldsOfValue(pt.Y, pt.YRange)...)
-				line = append(line, strconv.Itoa(pt.N), csvLabel(pt.Label))
 				if t := pt.Trials; t != nil {
-					line = append(line, strconv.Itoa(t.Finished), strconv.Itoa(t.Planned))
-				} else {
-					line = append(line, "", "")
+					finished, planned = strconv.Itoa(t.Finished), strconv.Itoa(t.Planned)
 				}
-				out.Write(append(line, fieldsOfValue(nil, pt.XBounds)[1:]...))
+				line := slices.Concat([]string{csvLabel(p.Title), csvLabel(s.Key), category, precise(pt.X)}, ends(pt.XRange), []string{precise(pt.Y)}, ends(pt.YRange),
+					[]string{strconv.Itoa(pt.N), csvLabel(pt.Label), finished, planned}, ends(pt.XBounds))
+				out.Write(line)
 			}
 		}
 		if p.Scene != nil {
@@ -57,11 +54,11 @@ func FigureCSV(w io.Writer, f *analysis.Figure) error {
 	return flush(out, "figure", f.ID)
 }
 
-func fieldsOfValue(v *float64, r *analysis.Span) []string {
-	if r == nil {
-		return []string{precise(v), "", ""}
+func ends(s *analysis.Span) []string {
+	if s == nil {
+		return []string{"", ""}
 	}
-	return []string{precise(v), precise(&r.Low), precise(&r.High)}
+	return []string{precise(&s.Low), precise(&s.High)}
 }
 
 func writeScene(out *csv.Writer, panel string, s *analysis.Scene) {

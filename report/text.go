@@ -145,13 +145,22 @@ func (p *printer) title(t *analysis.Table) {
 // grid writes headings, then rows, a blank line before each section.
 func (p *printer) grid(l *layout) {
 	rule := p.style(dim, strings.Repeat("─", l.width()))
-	indent := strings.Repeat(" ", l.indent())
-	p.groupHeadings(l, indent)
+	if groups := l.Groups(); groups != nil {
+		var fields []string
+		for _, s := range groups {
+			field := s.Name
+			if rest := s.width - widthOf(field) - 1; field != "" && rest > 0 {
+				field += " " + strings.Repeat("─", rest)
+			}
+			fields = append(fields, pad(field, s.width, analysis.Left))
+		}
+		p.fields(dim, l, fields)
+	}
 	for _, line := range l.HeadingLines() {
 		for i := range line {
 			line[i] = l.Columns[i].centred(line[i])
 		}
-		p.line(p.style(bold, strings.TrimRight(indent+strings.Join(line, between), " ")))
+		p.fields(bold, l, line)
 	}
 	p.line(rule)
 	for i, b := range l.bodies(0, len(l.Rows)) {
@@ -163,28 +172,21 @@ func (p *printer) grid(l *layout) {
 		}
 		for _, r := range b.Rows {
 			for _, fields := range r.lines() {
-				p.line(indent + strings.Join(fields, between))
+				p.line(l.line(fields))
 			}
 		}
 	}
 	p.line(rule)
 }
 
-var between = strings.Repeat(" ", gutter)
+// fields writes a line of headings.
+func (p *printer) fields(style string, l *layout, fields []string) {
+	p.line(p.style(style, strings.TrimRight(l.line(fields), " ")))
+}
 
-// groupHeadings writes the headings that several columns share, if any.
-func (p *printer) groupHeadings(l *layout, indent string) {
-	var fields []string
-	for _, s := range l.Groups() {
-		field := s.Name
-		if rest := s.width - widthOf(field) - 1; field != "" && rest > 0 {
-			field += " " + strings.Repeat("─", rest)
-		}
-		fields = append(fields, pad(field, s.width, analysis.Left))
-	}
-	if len(fields) > 0 {
-		p.line(p.style(dim, strings.TrimRight(indent+strings.Join(fields, between), " ")))
-	}
+// line sets fields beside each other.
+func (l *layout) line(fields []string) string {
+	return strings.Repeat(" ", l.indent()) + strings.Join(fields, strings.Repeat(" ", gutter))
 }
 
 // centred puts a heading over the middle of cells that have two parts, and
