@@ -73,7 +73,10 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 	for i, r := range s.Routes {
 		// A little aside, so that two of them show where they run together.
 		shift := (float64(i) - float64(len(s.Routes)-1)/2) * min(4.5/side.Points(), 0.24)
-		at := turns(r.Cells, shift)
+		var at plotter.XYs
+		for _, c := range r.Cells {
+			at = append(at, plotter.XY{X: float64(c[1]) + 0.5 + shift, Y: -(float64(c[0]) + 0.5 + shift)})
+		}
 		for _, style := range p.routeLines(r.Key, side) {
 			pl.Add(&plotter.Line{XYs: at, LineStyle: style})
 		}
@@ -100,20 +103,6 @@ func underlines(cells []record.Pos, side vg.Length, dash float64) (boxes []plott
 		}
 	}
 	return boxes
-}
-
-// turns returns where a route turns: a long one crosses many cells straight on.
-func turns(cells []record.Pos, shift float64) (at plotter.XYs) {
-	for i, c := range cells {
-		if i > 0 && i < len(cells)-1 {
-			before, after := cells[i-1], cells[i+1]
-			if c[0]-before[0] == after[0]-c[0] && c[1]-before[1] == after[1]-c[1] {
-				continue
-			}
-		}
-		at = append(at, plotter.XY{X: float64(c[1]) + 0.5 + shift, Y: -(float64(c[0]) + 0.5 + shift)})
-	}
-	return at
 }
 
 // routeLines are how a route is drawn: cased, so that pale colours show on ice.

@@ -24,8 +24,7 @@ type Theme struct {
 	Dim    color.Color // text that explains, bounds of what lost trials could change
 }
 
-// The themes. Light is for paper and for pages, dark pages included, which show
-// it as a card.
+// The themes. Light is for paper and for pages, Dark for pages on a dark screen.
 var (
 	Light = Theme{Ground: color.Gray{255}, Ink: color.Gray{25}, Faint: color.Gray{222}, Dim: color.Gray{80}}
 	Dark  = Theme{Ground: color.Gray{24}, Ink: color.Gray{235}, Faint: color.Gray{66}, Dim: color.Gray{175}}
