@@ -59,7 +59,15 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"playerJS": func() template.JS { return template.JS(playerJS) },
 	"pageJS":   func() template.JS { return template.JS(pageJS) },
 	"policy":   policy, "place": paperPlace, "heading": heading, "fullName": fullName, "manifest": manifest,
-	"counted": counted, "thousands": thousands,
+	"counted": counted, "thousands": thousands, "table": pageTableOf, "replays": replaysOf,
+	"light": func(f *analysis.Figure) (template.URL, error) {
+		url, err := drawing(f, figure.Light)
+		return template.URL(url), err
+	},
+	"dark": func(f *analysis.Figure) (template.Srcset, error) {
+		url, err := drawing(f, figure.Dark)
+		return template.Srcset(url), err
+	},
 	"minute": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 }).Parse(pageHTML))
 
@@ -68,11 +76,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // works without its scripts, except for replays. The same records give the same
 // bytes. Errors are those of w, or say what cannot be drawn.
 func HTML(w io.Writer, p *Page) error {
-	view, err := pageViewOf(p)
-	if err != nil {
-		return err
-	}
-	return execute(w, "page", view)
+	return execute(w, "page", pageViewOf(p))
 }
 
 // execute writes a part of the page. Whatever names and words are in it, no
@@ -108,7 +112,6 @@ type pageView struct {
 	Topics             []pageTopic
 	Few                bool     // results: they need no folding
 	Absent             []string // what is not in the run
-	Replays            *pageReplays
 }
 
 // fewResults are unfolded from the beginning, such as those of a comparison, or
@@ -119,15 +122,8 @@ const fewResults = 8
 type pageTopic struct {
 	ID      string
 	Name    analysis.Topic
-	Figures []*pageFigure
-	Tables  []*pageTable
-}
-
-// A pageFigure is a figure with its drawings.
-type pageFigure struct {
-	*analysis.Figure
-	Light template.URL
-	Dark  template.Srcset
+	Figures []*analysis.Figure
+	Tables  []*analysis.Table
 }
 
 // pageReplays are the trials of a page.
@@ -137,8 +133,8 @@ type pageReplays struct {
 	Run                string // the first, as a shell takes it
 }
 
-func pageViewOf(p *Page) (v *pageView, err error) {
-	v = &pageView{Page: p}
+func pageViewOf(p *Page) *pageView {
+	v := &pageView{Page: p}
 	for _, f := range p.Summary.Findings {
 		if f.Control {
 			v.Controls = append(v.Controls, f)
@@ -147,11 +143,8 @@ func pageViewOf(p *Page) (v *pageView, err error) {
 		}
 	}
 	v.about()
-	if err := v.results(); err != nil {
-		return nil, err
-	}
-	v.Replays, err = replaysOf(p)
-	return v, err
+	v.results()
+	return v
 }
 
 // about says what was run, when and with what.
@@ -196,22 +189,18 @@ func distinct(list []string) (out []string) {
 
 // results puts tables and figures under their topics, in the topics' order;
 // those without one are last.
-func (v *pageView) results() error {
+func (v *pageView) results() {
 	tables, absent := split(v.Tables)
 	for _, name := range append(slices.Clone(analysis.Topics), "") {
 		topic := pageTopic{ID: fmt.Sprintf("topic-%d", len(v.Topics)+1), Name: cmp.Or(name, "Results")}
 		for i := range v.Figures {
 			if f := &v.Figures[i]; f.Topic == name && len(f.Panels) > 0 {
-				one, err := pageFigureOf(f)
-				if err != nil {
-					return err
-				}
-				topic.Figures = append(topic.Figures, one)
+				topic.Figures = append(topic.Figures, f)
 			}
 		}
 		for _, t := range tables {
 			if t.Topic == name {
-				topic.Tables = append(topic.Tables, pageTableOf(t, v.Trials))
+				topic.Tables = append(topic.Tables, t)
 			}
 		}
 		if len(topic.Figures)+len(topic.Tables) > 0 {
@@ -225,19 +214,13 @@ func (v *pageView) results() error {
 	}
 	v.Absent = append(v.Absent, absent...)
 	v.Few = len(tables)+len(v.Figures) <= fewResults
-	return nil
 }
 
-func pageFigureOf(f *analysis.Figure) (*pageFigure, error) {
-	var urls [2]string
-	for i, theme := range []figure.Theme{figure.Light, figure.Dark} {
-		var b bytes.Buffer
-		if err := figure.Draw(&b, f, "svg", theme); err != nil {
-			return nil, err
-		}
-		urls[i] = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
-	}
-	return &pageFigure{f, template.URL(urls[0]), template.Srcset(urls[1])}, nil
+// drawing returns a figure as a page embeds it.
+func drawing(f *analysis.Figure, theme figure.Theme) (url string, err error) {
+	var b bytes.Buffer
+	err = figure.Draw(&b, f, "svg", theme)
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes()), err
 }
 
 // replaysOf says which trials a page has, nil for none.
