@@ -233,7 +233,7 @@ func replaysOf(p *Page) (*pageReplays, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &pageReplays{Packed: template.HTML(packed), Shown: len(ts.doc.Trials), All: ts.added, Failed: ts.failed}
+	out := &pageReplays{Packed: template.HTML(packed), Shown: ts.embedded, All: ts.added, Failed: ts.failed}
 	if len(p.Runs) > 0 {
 		out.Run = quoted(p.Runs[0].Name)
 	}

@@ -20,22 +20,25 @@ import (
 // Trials come seed by seed, so those that are left out are of the last seeds.
 const replayedTrials = 100_000
 
-// Trials are what a page replays. A trial is its instance and its actions, a few
-// hundred bytes, so a page has all of a run, and the models' own words for some.
+// Trials are what a page replays. A trial is its instance and its steps, a
+// thousand bytes, so a page has all of a run, and the models' own words for some.
 // Its zero value is empty and ready for use.
 //
 // The page's script takes what the types here marshal to.
 type Trials struct {
-	doc           replayDocument
-	settings      map[replaySetting]int // their places in doc
-	lakes         map[lakeKey]int
-	kinds         map[[3]string]bool // of trials whose words the page has
-	added, failed int
+	packed   bytes.Buffer // a line of JSON a trial, and then a replayDocument
+	zip      *gzip.Writer // into packed
+	encoded  string       // empty until no more are added
+	doc      replayDocument
+	settings map[replaySetting]int // their places in doc
+	lakes    map[lakeKey]int
+	kinds    map[[3]string]bool // of trials whose words the page has
+
+	added, embedded, failed int
 }
 
-// A replayDocument is everything that a page's script knows.
+// A replayDocument is what a page's script knows besides the trials.
 type replayDocument struct {
-	Trials   []json.RawMessage            `json:"trials"` // of replayTrial: encoded, which takes a tenth of the memory
 	Settings []replaySetting              `json:"settings"`
 	Lakes    []record.Instance            `json:"lakes"`
 	Labels   map[string]map[string]string `json:"labels"`
@@ -56,32 +59,31 @@ type lakeKey struct {
 	rows, cols int
 }
 
-// A replayTrial is what happened on a lake. Changes leave out steps at which
-// nothing changes; entries are told by their places in the lake's list.
+// A replayTrial is what happened on a lake, from its start. Entries are told by
+// their places in the lake's list.
 type replayTrial struct {
-	Key     string `json:"key"`
-	Setting int    `json:"setting"`
-	Lake    int    `json:"lake"`
-	Episode int    `json:"episode,omitempty"`
-	Outcome string `json:"outcome"`
-	Cause   string `json:"cause,omitempty"`
-	Error   string `json:"error,omitempty"`
-	Memory  bool   `json:"memory,omitempty"` // the agent has one
-	// Actions is a letter a step, U D L or R; a small one is the fallback's.
-	Actions   string        `json:"actions,omitempty"`
-	Path      []record.Pos  `json:"path,omitempty"` // one more than steps
-	Events    changes       `json:"events,omitempty"`
-	Dropped   changes       `json:"dropped,omitempty"`
-	Removed   changes       `json:"removed,omitempty"`
-	Visible   changes       `json:"visible,omitempty"`
-	Fallbacks changes       `json:"fallbacks,omitempty"`
-	Audits    []replayAudit `json:"audits,omitempty"`
+	Key     string        `json:"key"`
+	Setting int           `json:"setting"`
+	Lake    int           `json:"lake"`
+	Episode int           `json:"episode,omitempty"`
+	Outcome string        `json:"outcome"`
+	Cause   string        `json:"cause,omitempty"`
+	Error   string        `json:"error,omitempty"`
+	Memory  bool          `json:"memory,omitempty"` // the agent has one
+	Steps   []replayStep  `json:"steps,omitempty"`
+	Audits  []replayAudit `json:"audits,omitempty"`
 }
 
-// changes hold steps, each with what is new there.
-type changes [][2]any
-
-func (c *changes) add(step int, value any) { *c = append(*c, [2]any{step, value}) }
+type replayStep struct {
+	Action   string        `json:"action"`
+	Next     record.Pos    `json:"next"`
+	Event    []record.Flip `json:"event,omitempty"`
+	Dropped  []record.Flip `json:"dropped,omitempty"`
+	Removed  []int         `json:"removed,omitempty"` // entries kept out of the view
+	Visible  []string      `json:"visible,omitempty"`
+	Fallback bool          `json:"fallback,omitempty"` // the reply gave no action
+	Reply    string        `json:"reply,omitempty"`    // how it was read then
+}
 
 // A replayAudit is what an audit says of each entry: valid, unless told.
 type replayAudit struct {
@@ -114,18 +116,19 @@ func (ts *Trials) Add(run string, t *record.Trial, calls func() ([]*record.Call,
 	if t.Outcome == record.Failed {
 		ts.failed++
 	}
-	if len(ts.doc.Trials) == replayedTrials {
+	if ts.embedded == replayedTrials {
 		return nil
+	}
+	if ts.zip == nil {
+		ts.zip, _ = gzip.NewWriterLevel(&ts.packed, gzip.BestCompression) // the level is valid
+		ts.kinds, ts.doc.Words = map[[3]string]bool{}, map[int]*replayWords{}
 	}
 	lake, ok := ts.lakes[lakeKey{t.Seed, t.Regime, t.Rows, t.Cols}]
 	if !ok {
 		return fmt.Errorf("trial %s: its run has no instance for it; the folder is damaged", t.Key)
 	}
 	in := &ts.doc.Lakes[lake]
-	r, err := replayOf(t, in)
-	if err != nil {
-		return fmt.Errorf("trial %s: %w", t.Key, err)
-	}
+	r := replayOf(t, in)
 	setting := replaySetting{clean(run), t.Spec}
 	setting.Key, setting.Seed, setting.Episode, setting.Model = "", 0, 0, clean(t.Model)
 	r.Lake, r.Setting = lake, placeIn(&ts.settings, setting, &ts.doc.Settings, setting)
@@ -134,15 +137,11 @@ func (ts *Trials) Add(run string, t *record.Trial, calls func() ([]*record.Call,
 		if err != nil {
 			return fmt.Errorf("trial %s: its calls: %w", t.Key, err)
 		}
-		if ts.kinds == nil {
-			ts.kinds, ts.doc.Words = map[[3]string]bool{}, map[int]*replayWords{}
-		}
 		ts.kinds[kind] = true
-		ts.doc.Words[len(ts.doc.Trials)] = wordsOf(t, in, said)
+		ts.doc.Words[ts.embedded] = wordsOf(t, in, said)
 	}
-	encoded, err := json.Marshal(r)
-	ts.doc.Trials = append(ts.doc.Trials, encoded)
-	return err
+	ts.embedded++
+	return json.NewEncoder(ts.zip).Encode(r)
 }
 
 // kindOf is what makes a trial the first of its kind, whose words a page has; the
@@ -169,43 +168,17 @@ func placeIn[K comparable, V any](places *map[K]int, key K, list *[]V, value V) 
 	return len(*list) - 1
 }
 
-// replayOf encodes a trial without its words.
-func replayOf(t *record.Trial, in *record.Instance) (*replayTrial, error) {
+// replayOf returns a trial without its words.
+func replayOf(t *record.Trial, in *record.Instance) *replayTrial {
 	r := &replayTrial{Key: t.Key, Episode: t.Episode, Outcome: t.Outcome, Error: cut(t.Error), Memory: t.Task == record.Detect}
 	if t.Death != nil {
 		r.Cause = t.Death.Cause
 	}
 	places := placesOf(in)
-	before := &record.Step{}
 	for i := range t.Steps {
 		s := &t.Steps[i]
-		if s.Action == "" {
-			return nil, fmt.Errorf("step %d has no action", s.T)
-		}
-		action := s.Action[:1]
-		if s.Fallback {
-			action = strings.ToLower(action)
-			r.Fallbacks.add(s.T, s.Reply)
-		}
-		r.Actions += action
-		if i == 0 {
-			r.Path = append(r.Path, s.Pos)
-		}
-		r.Path = append(r.Path, s.Next)
 		r.Memory = r.Memory || s.Memory != record.MemoryNone
-		if len(s.Event) > 0 {
-			r.Events.add(s.T, s.Event)
-		}
-		if len(s.Dropped) > 0 {
-			r.Dropped.add(s.T, s.Dropped)
-		}
-		if !slices.Equal(s.Removed, before.Removed) {
-			r.Removed.add(s.T, places.of(s.Removed))
-		}
-		if !slices.Equal(s.Visible, before.Visible) {
-			r.Visible.add(s.T, s.Visible)
-		}
-		before = s
+		r.Steps = append(r.Steps, replayStep{s.Action, s.Next, s.Event, s.Dropped, places.of(s.Removed), s.Visible, s.Fallback, s.Reply})
 	}
 	for i := range t.Windows {
 		w := &t.Windows[i]
@@ -220,7 +193,7 @@ func replayOf(t *record.Trial, in *record.Instance) (*replayTrial, error) {
 			Unanswered: places.of(verdicts[record.Unanswered]), Skipped: slices.Sorted(maps.Values(skipped)),
 		})
 	}
-	return r, nil
+	return r
 }
 
 // places tell where in an instance's memory each entry is.
@@ -291,27 +264,29 @@ func cut(s string) string {
 	return fmt.Sprintf("%s… [%d more characters]", string(runes[:replyRunes]), len(runes)-replyRunes)
 }
 
-// base64 returns the trials as a page has them.
+// base64 returns the trials as a page has them. No trial can be added behind it.
 func (ts *Trials) base64() (string, error) {
-	doc := ts.doc
-	doc.Lakes = slices.Clone(doc.Lakes)
-	for i := range doc.Lakes {
-		memory := slices.Clone(doc.Lakes[i].Memory)
+	if ts.encoded != "" {
+		return ts.encoded, nil
+	}
+	for i := range ts.doc.Lakes {
+		memory := slices.Clone(ts.doc.Lakes[i].Memory)
 		for k := range memory {
 			memory[k].Text = cut(memory[k].Text)
 		}
-		doc.Lakes[i].Memory = memory
+		ts.doc.Lakes[i].Memory = memory
 	}
-	doc.Labels = map[string]map[string]string{
+	ts.doc.Labels = map[string]map[string]string{
 		"strategy": labels(record.Strategies), "regime": labels(record.Regimes), "modality": labels(record.Modalities), "cause": {},
 	}
 	for _, c := range record.Causes {
-		doc.Labels["cause"][c.Name] = c.About
+		ts.doc.Labels["cause"][c.Name] = c.About
 	}
-	var b bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	err := errors.Join(json.NewEncoder(zip).Encode(doc), zip.Close())
-	return base64.StdEncoding.EncodeToString(b.Bytes()), err
+	if err := errors.Join(json.NewEncoder(ts.zip).Encode(ts.doc), ts.zip.Close()); err != nil {
+		return "", err
+	}
+	ts.encoded = base64.StdEncoding.EncodeToString(ts.packed.Bytes())
+	return ts.encoded, nil
 }
 
 func labels(v record.Vocabulary) map[string]string {

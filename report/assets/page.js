@@ -24,7 +24,9 @@
   const shell = (word) => /^[\w/.:@+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
   const unpack = async (text) => {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+    const lines = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    const trials = lines.trimEnd().split("\n").map((line) => JSON.parse(line));
+    return { ...trials.pop(), trials }; // what they have in common is last
   };
 
   const start = (doc) => {
@@ -55,7 +57,7 @@
     const titleOf = (t) => [...Object.keys(varies).filter((key) => key !== "words").map((key) => {
       const value = valueOf(key, t);
       return value === 0 || value === "" || value === "done" || key === "cause" ? "" : words[key]?.(value) ?? named(key, value);
-    }), t.actions ? `${t.actions.length} steps` : "", t.cause ?? ""].filter(Boolean).join(" · ");
+    }), t.steps ? `${t.steps.length} steps` : "", t.cause ?? ""].filter(Boolean).join(" · ");
 
     const refill = () => {
       const wanted = [...new FormData(filters)].filter(([, value]) => value !== "");
@@ -93,7 +95,7 @@
     document.getElementById("browser").hidden = false;
     refill();
     // Of all trials a death that took a while shows most; models come before controls.
-    const shows = (t) => t.words && t.cause === "stale-shown" && t.actions?.length > 3;
+    const shows = (t) => t.words && t.cause === "stale-shown" && t.steps?.length > 3;
     let telling = doc.trials.findIndex((t) => shows(t) && !doc.settings[t.setting].model.startsWith("ref/"));
     if (telling < 0) telling = doc.trials.findIndex(shows);
     if (telling >= 0) { list.value = telling; open(telling); }

@@ -19,12 +19,7 @@ const trialPlayer = (() => {
   const size = 44, margin = 20;
   const at = ([r, c]) => `(${r},${c})`;
   const same = (a, b) => a[0] === b[0] && a[1] === b[1];
-  const names = { U: "UP", D: "DOWN", L: "LEFT", R: "RIGHT" };
   const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-
-  // upTo returns the last value of a list of [step, value], valueAt the one of that very step.
-  const upTo = (list, step) => (list ?? []).filter(([t]) => t <= step).at(-1)?.[1];
-  const valueAt = (list, step) => (list ?? []).find(([t]) => t === step)?.[1] ?? [];
 
   const button = (label, sign, action) => {
     const b = el("button", { type: "button", "aria-label": label, title: label }, sign);
@@ -35,7 +30,7 @@ const trialPlayer = (() => {
 
   // One player in root; its open shows a trial, its focus takes the keyboard.
   return (root) => {
-    let data, path, audits, frame, last;
+    let data, steps, path, audits, frame, last;
     const stage = el("div", { class: "player", role: "group", tabindex: "0", "aria-label": "Replay. Left and right arrow keys step; Home and End go to the first and last step." });
     const parts = {
       title: el("p", { class: "what" }), now: el("p", { class: "now", "aria-live": "polite" }),
@@ -60,12 +55,14 @@ const trialPlayer = (() => {
 
     // gridAt returns the lake as it is at a frame, and the flips that just came.
     const gridAt = (n) => {
-      const { trial, lake } = data, rows = (lake.events?.length ? lake.rows : lake.rows_after).map((r) => [...r]);
+      const { lake } = data, rows = (lake.events?.length ? lake.rows : lake.rows_after).map((r) => [...r]);
       let fresh = [];
       const apply = (flips) => { fresh = flips; for (const [r, c, to] of flips) rows[r][c] = to; };
       if (detects()) for (const e of lake.events ?? []) { if (e.step <= (audits[n]?.moves ?? 0)) apply(e.flips); }
-      else for (const [t, flips] of trial.events ?? []) { if (t <= n + 1) apply(flips); else break; }
-      if (!detects() && !valueAt(trial.events, n + 1).length) fresh = [];
+      else {
+        for (const s of steps.slice(0, n + 1)) apply(s.event ?? []);
+        fresh = steps[n]?.event ?? [];
+      }
       return { rows, fresh };
     };
     const staleIn = (rows, r, c) => (data.lake.rows[r][c] === "H") !== (rows[r][c] === "H");
@@ -147,27 +144,26 @@ const trialPlayer = (() => {
     };
 
     const show = () => {
-      const { trial } = data, now = gridAt(frame), letter = trial.actions?.[frame], agent = detects() ? [0, 0] : path[frame];
-      const audit = detects() ? frame : audits.findIndex((a) => a.moves === frame && letter);
-      const removed = new Set(detects() ? audits[frame]?.stale : upTo(trial.removed, Math.min(frame + 1, path.length - 1)));
-      const seen = detects() ? audits[frame]?.visible : upTo(trial.visible, Math.min(frame + 1, path.length - 1));
+      const { trial } = data, now = gridAt(frame), step = steps[frame], agent = detects() ? [0, 0] : path[frame];
+      const audit = detects() ? frame : audits.findIndex((a) => a.moves === frame && step);
+      const removed = new Set(detects() ? audits[frame]?.stale : (step ?? steps.at(-1))?.removed);
+      const seen = detects() ? audits[frame]?.visible : (step ?? steps.at(-1))?.visible;
       const side = el("div", { class: "side" });
       const tell = (...nodes) => side.append(...nodes.filter(Boolean));
       let headline;
       if (detects()) {
         headline = audits.length === 0 ? "No audit" : `Audit ${frame + 1} of ${last + 1}` + (audits[frame]?.moves ? `, after the change at move ${audits[frame].moves}` : "");
-      } else if (letter) {
-        const to = path[frame + 1];
-        headline = `Step ${frame + 1} of ${path.length - 1}: at ${at(agent)}, it goes ${names[letter.toUpperCase()]}${same(agent, to) ? " against the edge" : ` to ${at(to)}`}`;
-        tell(flips("The lake changes:", now.fresh), flips("Changes dropped, because they would have done harm at once:", valueAt(trial.dropped, frame + 1)));
+      } else if (step) {
+        headline = `Step ${frame + 1} of ${path.length - 1}: at ${at(agent)}, it goes ${step.action}${same(agent, step.next) ? " against the edge" : ` to ${at(step.next)}`}`;
+        tell(flips("The lake changes:", now.fresh), flips("Changes dropped, because they would have done harm at once:", step.dropped ?? []));
       } else {
         headline = `The end, at ${at(agent)}`;
       }
       if (audits[audit]) tell(auditWords(audit, now.rows));
-      if (letter) {
+      if (step) {
         const [reply, thought] = trial.words?.replies?.[`step${frame + 1}`] ?? [];
-        if (letter !== letter.toUpperCase()) tell(el("p", { class: "warning" }, `The reply gave no action (${upTo(trial.fallbacks, frame + 1)}), so this step is the fallback’s.`));
-        tell(memoryOf(now.rows, removed, path[frame + 1]), said("What the model said", reply, true), said("What it thought", thought));
+        if (step.fallback) tell(el("p", { class: "warning" }, `The reply gave no action (${step.reply ?? ""}), so this step is the fallback’s.`));
+        tell(memoryOf(now.rows, removed, step.next), said("What the model said", reply, true), said("What it thought", thought));
       }
       if (frame === last && ending()) tell(el("p", { class: `ending ${trial.outcome}` }, ending()));
       parts.now.textContent = headline;
@@ -188,7 +184,8 @@ const trialPlayer = (() => {
     return {
       open(given) {
         data = given;
-        path = data.trial.path ?? [[0, 0]];
+        steps = data.trial.steps ?? [];
+        path = [[0, 0], ...steps.map((s) => s.next)];
         audits = data.trial.audits ?? [];
         frame = 0;
         last = detects() ? Math.max(0, audits.length - 1) : path.length - 1;
