@@ -23,7 +23,7 @@ const (
 	betweenY  = 12 // rows of panels
 	swatch    = 16 // width of a legend's mark
 	entryGap  = 13 // between entries of the legend
-	entryLine = 12
+	entryLine = 14
 	narrowest = 48 // chart; where panels would be narrower, fewer are in a row
 )
 
@@ -115,37 +115,30 @@ func (p *page) addText(sty text.Style, txt string) {
 // addPanels puts panels into rows, as many in each as the figure asks for and as
 // have room.
 func (p *page) addPanels(panels []analysis.Panel) {
-	for across := min(p.Across, len(panels)); across > 0; across-- {
-		var rows []part
-		for some := range slices.Chunk(panels, across) {
-			row, roomy := p.row(some, across, len(panels) > 3*across)
-			if !roomy {
-				break
-			}
-			rows = append(rows, row)
-		}
-		if len(rows)*across >= len(panels) {
-			p.parts = append(p.parts, rows...)
-			return
-		}
+	across := min(p.Across, len(panels))
+	block, roomy := p.block(panels, across)
+	for ; !roomy; across-- {
+		block, roomy = p.block(panels, across-1)
 	}
+	p.parts = append(p.parts, block)
 }
 
-// row measures panels out that are beside each other, with room for across of
-// them, and reports whether their charts are wide enough. Where rows are many,
-// each is low.
-func (p *page) row(panels []analysis.Panel, across int, many bool) (row part, roomy bool) {
-	plots := make([]*plot.Plot, across) // nil at the end of a row that is not full
+// block measures panels out, across of them in a row, and reports whether their
+// charts are wide enough.
+func (p *page) block(panels []analysis.Panel, across int) (block part, roomy bool) {
 	lanes := 1
 	for i := range panels {
 		lanes = max(lanes, len(panels[i].Series))
 	}
+	rows := (len(panels) + across - 1) / across
+	plots := make([]*plot.Plot, rows*across) // nil at the end of a row that is not full
 	for i := range panels {
-		named := i > 0 && panels[i].Y.Label == panels[i-1].Y.Label && slices.Equal(panels[i].Categories, panels[i-1].Categories)
+		named := i%across > 0 && panels[i].Y.Label == panels[i-1].Y.Label && slices.Equal(panels[i].Categories, panels[i-1].Categories)
 		plots[i] = p.chart(&panels[i], named, lanes)
 	}
 	align := func(c draw.Canvas) []draw.Canvas {
-		return plot.Align([][]*plot.Plot{plots}, draw.Tiles{Cols: across, Rows: 1, PadX: betweenX}, c)[0][:len(panels)]
+		tiles := draw.Tiles{Cols: across, Rows: rows, PadX: betweenX, PadY: betweenY}
+		return slices.Concat(plot.Align(slices.Collect(slices.Chunk(plots, across)), tiles, c)...)[:len(panels)]
 	}
 
 	// How wide charts become does not depend on their height, nor on what is above
@@ -159,11 +152,11 @@ func (p *page) row(panels []analysis.Panel, across int, many bool) (row part, ro
 		width, widest = min(width, w), max(widest, w)
 	}
 	if across > 1 && !(width >= narrowest && widest-width < 1) {
-		return row, false
+		return block, false
 	}
 	height, highest := vg.Length(0), vg.Length(150)
-	if many {
-		highest = 100
+	if rows > 3 {
+		highest = 100 // they are so many that each must be low
 	}
 	for i := range panels {
 		panel, pl := &panels[i], plots[i]
@@ -187,8 +180,8 @@ func (p *page) row(panels []analysis.Panel, across int, many bool) (row part, ro
 			p.addLake(plots[i], s, width, height)
 		}
 	}
-	around := space.Max.Y - plots[0].DataCanvas(align(space)[0]).Size().Y
-	return part{around + height + betweenY, func(c draw.Canvas) {
+	missing := height - plots[0].DataCanvas(align(space)[0]).Size().Y
+	return part{space.Max.Y + vg.Length(rows)*missing + betweenY, func(c draw.Canvas) {
 		for i, cell := range align(draw.Crop(c, 0, 0, betweenY, 0)) {
 			plots[i].Draw(cell)
 		}
