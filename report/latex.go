@@ -68,8 +68,7 @@ func latexTableOf(t *analysis.Table, clear bool) *latexTable {
 	all := layoutOf(t)
 	out := &latexTable{layout: all.fit(latexPage), Clear: clear, Environment: "table", Caption: strings.TrimSpace(t.Title + ". " + all.Intro())}
 	if out.layout == nil { // labels that no folding makes narrow: TeX scales them
-		section, _ := all.sections()
-		out.layout = all.with(all.shown, section, bare)
+		out.layout = all.with(all.shown, all.heads, bare, nil)
 	}
 	letters := latexColumn
 	if out.width() > latexColumn {

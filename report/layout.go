@@ -13,8 +13,9 @@ import (
 type layout struct {
 	*analysis.Table
 	shown   []int  // the columns that people are shown, in order
+	heads   int    // the one of them that makes sections; -1 for none
 	Lifted  string // such as "modality text, 50 seeds"; may be empty
-	section int    // the column whose values head the sections; -1 for none
+	section int    // heads where this layout has sections, else -1
 	Columns []column
 	Left    []string // what had to be left out
 }
@@ -40,7 +41,7 @@ const (
 // never change out of the rows. The layout has all other columns, and no
 // sections.
 func layoutOf(t *analysis.Table) *layout {
-	l := &layout{Table: t}
+	l := &layout{Table: t, heads: -1}
 	var lifted []string
 	for i := range t.Columns {
 		col := &t.Columns[i]
@@ -48,6 +49,9 @@ func layoutOf(t *analysis.Table) *layout {
 		case col.DataOnly:
 		case !constant(t, i):
 			l.shown = append(l.shown, i)
+			if col.Section && l.heads < 0 {
+				l.heads = i
+			}
 		case col.Kind == analysis.Label:
 			lifted = append(lifted, heading(col)+" "+show(col, &t.Rows[0][i], roomy).String())
 		default:
@@ -55,7 +59,7 @@ func layoutOf(t *analysis.Table) *layout {
 		}
 	}
 	l.Lifted = strings.Join(lifted, ", ")
-	return l.with(l.shown, -1, roomy)
+	return l.with(l.shown, -1, roomy, nil)
 }
 
 // Intro is what is said above a table.
@@ -93,33 +97,22 @@ func fullHeading(col *analysis.Column) string {
 	return strings.TrimPrefix(col.Group+" "+heading(col), " ")
 }
 
-// sections returns the column that makes sections, -1 when there is none; and
-// whether any two neighbouring rows share one: sections of a row each are better
-// told in a column.
-func (l *layout) sections() (col int, shared bool) {
-	at := slices.IndexFunc(l.shown, func(i int) bool { return l.Table.Columns[i].Section })
-	if at < 0 {
-		return -1, false
-	}
-	col = l.shown[at]
-	for r := 1; r < len(l.Rows); r++ {
-		shared = shared || l.Rows[r][col].Label == l.Rows[r-1][col].Label
-	}
-	return col, shared
-}
-
-// sectioned returns the layout with sections where rows share them.
+// sectioned returns the layout with sections where any two neighbouring rows
+// share one: sections of a row each are better told in a column.
 func (l *layout) sectioned() *layout {
-	if col, shared := l.sections(); shared {
-		return l.with(l.shown, col, roomy)
+	for r := 1; r < len(l.Rows) && l.heads >= 0; r++ {
+		if l.Rows[r][l.heads].Label == l.Rows[r-1][l.heads].Label {
+			return l.with(l.shown, l.heads, roomy, nil)
+		}
 	}
 	return l
 }
 
-// with returns the layout with these columns, one of which may be the sections'.
-func (l *layout) with(cols []int, section int, d density) *layout {
+// with returns the layout with these columns, one of which may be the sections',
+// and with what they leave out.
+func (l *layout) with(cols []int, section int, d density, left []string) *layout {
 	out := *l
-	out.section, out.Columns = section, nil
+	out.section, out.Columns, out.Left = section, nil, left
 	for _, i := range cols {
 		if i == section {
 			continue
@@ -281,31 +274,22 @@ const leastFold, greatestFold = 12, 40
 // to leave out: columns, by their headings, and after long labels have been
 // folded the standard deviations. It is nil when there is none.
 func (l *layout) fit(width int) *layout {
-	out := l.sectioned()
-	section, _ := l.sections()
-	for d := roomy; d < tight && out.width() > width; d++ {
-		out = l.with(l.shown, section, d)
-	}
-	cols, least := slices.Clone(l.shown), -1
+	ways := []*layout{l.sectioned(), l.with(l.shown, l.heads, roomy, nil), l.with(l.shown, l.heads, noCounts, nil)}
+	cols := slices.Clone(l.shown)
 	var left []string
-	for out.width() > width {
-		if out = l.with(cols, section, tight); out.width() <= width {
-			break
-		}
-		if least = l.leastImportant(cols); least < 0 {
-			break
-		}
-		left = append(left, fullHeading(&l.Table.Columns[cols[least]]))
-		cols = slices.Delete(cols, least, least+1)
-	}
-	if out.width() > width && !out.fold(width) {
-		out = l.with(cols, section, bare)
-		if left = append(left, "standard deviations (±)"); !out.fold(width) {
-			return nil
+	for least := 0; least >= 0; {
+		ways = append(ways, l.with(cols, l.heads, tight, left))
+		if least = l.leastImportant(cols); least >= 0 {
+			left = append(slices.Clone(left), fullHeading(&l.Table.Columns[cols[least]]))
+			cols = slices.Delete(cols, least, least+1)
 		}
 	}
-	out.Left = left
-	return out
+	ways = append(ways, l.with(cols, l.heads, tight, left).fold(width))
+	ways = append(ways, l.with(cols, l.heads, bare, append(left, "standard deviations (±)")).fold(width))
+	if i := slices.IndexFunc(ways, func(w *layout) bool { return w.width() <= width }); i >= 0 {
+		return ways[i]
+	}
+	return nil
 }
 
 // leastImportant returns the place in cols of the column to leave out next,
@@ -320,8 +304,8 @@ func (l *layout) leastImportant(cols []int) int {
 	return place
 }
 
-// fold folds labels no more than it takes, and reports whether that suffices.
-func (l *layout) fold(width int) bool {
+// fold folds labels no more than it takes.
+func (l *layout) fold(width int) *layout {
 	for limit := greatestFold; limit >= leastFold && l.width() > width; limit-- {
 		for i := range l.Columns {
 			if c := &l.Columns[i]; c.Kind == analysis.Label && c.width > limit && widest(c.headings) <= limit {
@@ -329,7 +313,7 @@ func (l *layout) fold(width int) bool {
 			}
 		}
 	}
-	return l.width() <= width
+	return l
 }
 
 // width returns the widest line's width.
