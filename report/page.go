@@ -59,7 +59,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"playerJS": func() template.JS { return template.JS(playerJS) },
 	"pageJS":   func() template.JS { return template.JS(pageJS) },
 	"policy":   policy, "place": paperPlace, "heading": heading, "fullName": fullName, "manifest": manifest,
-	"counted": counted, "thousands": thousands, "table": pageTableOf, "replays": replaysOf,
+	"counted": counted, "join": strings.Join, "thousands": thousands, "table": pageTableOf, "replays": replaysOf,
 	"light": func(f *analysis.Figure) (template.URL, error) {
 		url, err := drawing(f, figure.Light)
 		return template.URL(url), err
@@ -106,12 +106,12 @@ func policy() string {
 // A pageView is a page as its template takes it.
 type pageView struct {
 	*Page
-	Facts              string
-	Ribbon             string             // is on top of everything when models are built-in agents
-	Findings, Controls []analysis.Finding // of models, and of controls alone
-	Topics             []pageTopic
-	Few                bool     // results: they need no folding
-	Absent             []string // what is not in the run
+	Dates, Programs, Models []string           // of the runs
+	References              int                // models that are built-in agents
+	Findings, Controls      []analysis.Finding // of models, and of controls alone
+	Topics                  []pageTopic
+	Few                     bool     // results: they need no folding
+	Absent                  []string // what is not in the run
 }
 
 // fewResults are unfolded from the beginning, such as those of a comparison, or
@@ -149,32 +149,20 @@ func pageViewOf(p *Page) *pageView {
 
 // about says what was run, when and with what.
 func (v *pageView) about() {
-	var dates, programs, models, controls []string
+	var controls []string
 	for i := range v.Runs {
 		m := &v.Runs[i].Manifest
-		dates = append(dates, m.Created.UTC().Format("2 January 2006"))
-		programs = append(programs, "spatialstale "+m.Program)
+		v.Dates = append(v.Dates, m.Created.UTC().Format("2 January 2006"))
+		v.Programs = append(v.Programs, "spatialstale "+m.Program)
 		for _, model := range m.Models {
-			models = append(models, model.Name)
+			v.Models = append(v.Models, model.Name)
 			if model.Control {
 				controls = append(controls, model.Name)
 			}
 		}
 	}
-	models, controls = distinct(models), distinct(controls)
-	if len(v.Runs) > 0 {
-		v.Facts = strings.Join(distinct(dates), ", ") + " · " + strings.Join(distinct(programs), ", ")
-	}
-	if len(models) > 0 {
-		v.Facts += " · " + counted(len(models), "model") + ": " + strings.Join(models, ", ")
-	}
-	switch len(controls) {
-	case 0:
-	case len(models):
-		v.Ribbon = "Reference agents, no language model: controls with known behaviour. Their numbers say nothing about any model."
-	default:
-		v.Ribbon = "Some models are reference agents (controls), no language models. They are marked."
-	}
+	v.Dates, v.Programs, v.Models = distinct(v.Dates), distinct(v.Programs), distinct(v.Models)
+	v.References = len(distinct(controls))
 }
 
 // distinct returns each of several strings once, in the order of a list.
