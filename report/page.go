@@ -60,15 +60,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"pageJS":   func() template.JS { return template.JS(pageJS) },
 	"policy":   policy, "place": paperPlace, "heading": heading, "fullName": fullName, "manifest": manifest,
 	"counted": counted, "join": strings.Join, "thousands": thousands, "table": pageTableOf, "replays": replaysOf,
-	"light": func(f *analysis.Figure) (template.URL, error) {
-		url, err := drawing(f, figure.Light)
-		return template.URL(url), err
-	},
-	"dark": func(f *analysis.Figure) (template.Srcset, error) {
-		url, err := drawing(f, figure.Dark)
-		return template.Srcset(url), err
-	},
-	"minute": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"drawing": drawing,
+	"minute":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 }).Parse(pageHTML))
 
 // HTML writes a page that needs nothing else: its styles, its scripts, its figures and
@@ -205,10 +198,10 @@ func (v *pageView) results() {
 }
 
 // drawing returns a figure as a page embeds it.
-func drawing(f *analysis.Figure, theme figure.Theme) (url string, err error) {
+func drawing(f *analysis.Figure) (template.URL, error) {
 	var b bytes.Buffer
-	err = figure.Draw(&b, f, "svg", theme)
-	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes()), err
+	err := figure.Draw(&b, f, "svg", figure.Screen)
+	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), err
 }
 
 // replaysOf says which trials a page has, nil for none.

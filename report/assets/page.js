@@ -11,6 +11,7 @@
   };
   addEventListener("resize", wide);
   document.addEventListener("toggle", wide, true);
+  document.addEventListener("load", wide, true); // of figures
   addEventListener("beforeprint", () => document.querySelectorAll(".topic, .result").forEach((d) => { d.open = true; }));
 
   const packed = document.getElementById("trial-data");

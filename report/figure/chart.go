@@ -41,7 +41,7 @@ func (p *page) chart(panel *analysis.Panel, named bool, lanes int) *plot.Plot {
 	pl.Title.TextStyle.XAlign, pl.Title.TextStyle.YAlign = text.XCenter, text.YTop
 	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
 		a.Label.TextStyle.Font, a.Tick.Label.Font = p.small.Font, p.small.Font
-		a.Label.TextStyle.Color, a.Tick.Label.Color, a.Color, a.Tick.Color = p.theme.Ink, p.theme.Ink, p.theme.Ink, p.theme.Ink
+		a.Label.TextStyle.Color, a.Tick.Label.Color, a.Color, a.Tick.Color = ink, ink, ink, ink
 		a.Tick.Length = 2.5
 	}
 	switch {
@@ -76,11 +76,11 @@ func (p *page) rowChart(pl *plot.Plot, panel *analysis.Panel, named bool, lanes 
 	}
 	row += rowGap
 
-	pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5)})
+	pl.Add(&plotter.Grid{Vertical: line(faint, 0.5)})
 	bottom := 0.0
 	for i, c := range panel.Categories {
 		if i > 0 {
-			pl.Add(straight(line(p.theme.Faint, 0.4), panel.X.Min, bottom, panel.X.Max, bottom))
+			pl.Add(straight(line(faint, 0.4), panel.X.Min, bottom, panel.X.Max, bottom))
 		}
 		if c.Group != "" && (i == 0 || c.Group != panel.Categories[i-1].Group) {
 			if !named {
@@ -93,7 +93,7 @@ func (p *page) rowChart(pl *plot.Plot, panel *analysis.Panel, named bool, lanes 
 	}
 	for _, g := range panel.Guides {
 		if len(g.Line) > 0 {
-			pl.Add(straight(line(p.theme.Ink, 0.5, 2, 2), g.Line[0][0], bottom, g.Line[0][0], 0))
+			pl.Add(straight(line(ink, 0.5, 2, 2), g.Line[0][0], bottom, g.Line[0][0], 0))
 		}
 	}
 
@@ -103,7 +103,7 @@ func (p *page) rowChart(pl *plot.Plot, panel *analysis.Panel, named bool, lanes 
 			pt := &s.Points[j]
 			y := names[pt.Category].Value + lane*(float64(len(panel.Series)-1)/2-float64(i)) + (lane-barHeight-barGap)/2
 			// Whiskers are cased, so that they show on dark bars and over hatching.
-			whiskers = append(whiskers, lying(pt.XRange, y, line(p.theme.Ground, 2.4), 0), lying(pt.XRange, y, p.whisker(), 4))
+			whiskers = append(whiskers, lying(pt.XRange, y, line(ground, 2.4), 0), lying(pt.XRange, y, p.whisker(), 4))
 			whiskers = append(whiskers, lying(pt.XBounds, y-barHeight/2-boundsRoom/2, p.boundsLine(), 3))
 			over = append(over, words(p.small, panel.X.Max, y, 4, short(p.small, pt.Label, mostLabel)))
 			switch {
@@ -118,7 +118,7 @@ func (p *page) rowChart(pl *plot.Plot, panel *analysis.Panel, named bool, lanes 
 	}
 	// The line that bars begin at lies over them.
 	zero := inside(0, panel.X.Min, panel.X.Max)
-	pl.Add(straight(line(p.theme.Ink, 0.7), zero, bottom, zero, 0))
+	pl.Add(straight(line(ink, 0.7), zero, bottom, zero, 0))
 	pl.Add(whiskers...)
 	pl.Add(over...)
 
@@ -152,9 +152,9 @@ func (p *page) axesChart(pl *plot.Plot, panel *analysis.Panel, named bool) {
 	if !named {
 		pl.Y.Label.Text = wrap(p.small, panel.Y.Label, 100)
 	}
-	pl.Add(&plotter.Grid{Vertical: line(p.theme.Faint, 0.5), Horizontal: line(p.theme.Faint, 0.5)})
+	pl.Add(&plotter.Grid{Vertical: line(faint, 0.5), Horizontal: line(faint, 0.5)})
 	for _, g := range panel.Guides {
-		l := &plotter.Line{LineStyle: line(p.theme.Dim, 0.6, 1, 1.8)}
+		l := &plotter.Line{LineStyle: line(dim, 0.6, 1, 1.8)}
 		for _, at := range g.Line {
 			l.XYs = append(l.XYs, plotter.XY{X: at[0], Y: at[1]})
 		}
@@ -204,9 +204,9 @@ func radius(panel *analysis.Panel, s *analysis.Series, pt *analysis.Point) vg.Le
 	return vg.Length(max(0.8, unit*math.Sqrt(float64(pt.N))))
 }
 
-func (p *page) whisker() draw.LineStyle { return line(p.theme.Ink, 0.9) }
+func (p *page) whisker() draw.LineStyle { return line(ink, 0.9) }
 
-func (p *page) boundsLine() draw.LineStyle { return line(p.theme.Dim, 1, 2, 1) }
+func (p *page) boundsLine() draw.LineStyle { return line(dim, 1, 2, 1) }
 
 // lying draws an interval along X, around its middle, as a value may lie outside
 // its own; nothing for none.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"image/color"
 	"io"
 	"os"
 	"slices"
@@ -55,10 +56,10 @@ func Draw(w io.Writer, f *analysis.Figure, format string, theme Theme) error {
 	if err := check(f); err != nil {
 		return fmt.Errorf("figure %s: %w", f.ID, err)
 	}
-	p := arrange(f, theme)
+	p := arrange(f)
 	switch format {
 	case "svg":
-		return writeSVG(w, p)
+		return writeSVG(w, p, theme)
 	case "png":
 		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(Width, p.height), vgimg.UseDPI(dotsPerInch))}
 		p.draw(c)
@@ -73,7 +74,7 @@ func Draw(w io.Writer, f *analysis.Figure, format string, theme Theme) error {
 
 // writeSVG names the library's SVG for people who hear it, and adds fonts of the
 // same widths for where Liberation Sans is not installed.
-func writeSVG(w io.Writer, p *page) error {
+func writeSVG(w io.Writer, p *page, theme Theme) error {
 	c := vgsvg.New(Width, p.height)
 	p.draw(c)
 	var b bytes.Buffer
@@ -81,12 +82,30 @@ func writeSVG(w io.Writer, p *page) error {
 		return err
 	}
 	title := html.EscapeString(strings.Map(visible, p.Title))
+	style := ""
+	if theme == Screen {
+		style = darkStyle
+	}
 	_, err := strings.NewReplacer(
+		"<g transform=\"scale(1, -1) translate(", style+"<g transform=\"scale(1, -1) translate(",
 		"<svg ", `<svg role="img" aria-label="`+title+`" font-family="'Liberation Sans',Arial,Helvetica,sans-serif" `,
 		"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
 	).WriteString(w, b.String())
 	return err
 }
+
+// darkStyle changes the colours of what is no data on a dark screen.
+var darkStyle = func() string {
+	var b strings.Builder
+	b.WriteString("<style>@media (prefers-color-scheme: dark) {")
+	for _, c := range []color.Gray{ground, ink, faint, dim} {
+		for _, part := range []string{"fill", "stroke"} {
+			fmt.Fprintf(&b, ` [style*="%s:#%02[2]X%02[2]X%02[2]X"] { %[1]s: #%02[3]X%02[3]X%02[3]X !important }`, part, c.Y, onDark[c].Y)
+		}
+	}
+	b.WriteString(" }</style>\n")
+	return b.String()
+}()
 
 // writePDF turns the panics of the library, which makes its fonts from files in
 // the folder for temporary files, into errors. It logs them too, so that the

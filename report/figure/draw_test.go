@@ -165,7 +165,7 @@ func drawn(t rapid.TB, f *analysis.Figure, format string, theme Theme) []byte {
 func TestDrawTwice(t *testing.T) {
 	begins := map[string]string{"svg": "<?xml ", "png": "\x89PNG", "pdf": "%PDF"}
 	for _, format := range Formats {
-		for name, theme := range map[string]Theme{"light": Light, "dark": Dark} {
+		for name, theme := range map[string]Theme{"light": Light, "screen": Screen} {
 			first, again := drawn(t, sample(), format, theme), drawn(t, sample(), format, theme)
 			if !bytes.Equal(first, again) {
 				t.Errorf("%s, %s: two drawings differ", format, name)
@@ -372,7 +372,7 @@ func TestTextsHaveRoom(t *testing.T) {
 
 // What a figure says is in the drawing, whatever else is.
 func TestDrawnWords(t *testing.T) {
-	for name, theme := range map[string]Theme{"light": Light, "dark": Dark} {
+	for name, theme := range map[string]Theme{"light": Light, "screen": Screen} {
 		svg := drawn(t, sample(), "svg", theme)
 		_, _, notes := parse(t, svg)
 		var words []string
@@ -499,7 +499,7 @@ func TestDrawAnything(t *testing.T) {
 			}
 			f.Panels = append(f.Panels, p)
 		}
-		svg := drawn(t, f, "svg", Dark)
+		svg := drawn(t, f, "svg", Screen)
 		if bad := regexp.MustCompile(`="[^"]*[ ,LM](NaN|[+-]?Inf)`).Find(svg); bad != nil {
 			t.Fatalf("the drawing holds %q", bad)
 		}

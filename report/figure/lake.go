@@ -20,7 +20,8 @@ const mostLake = 236
 // out. They are the same in every theme, as a photograph is.
 var (
 	ice     = color.NRGBA{0xDE, 0xEB, 0xF5, 255}
-	cellInk = color.Gray{25}
+	cellInk = color.Gray{26} // no colour of the screen
+	cellGap = color.Gray{254}
 	cells   = []struct {
 		kind  rune
 		color color.Color
@@ -66,7 +67,7 @@ func (p *page) addLake(pl *plot.Plot, s *analysis.Scene, width, height vg.Length
 	for c := 0.0; c < cols; c++ {
 		lines = append(lines, box(c, 0, c+1, rows))
 	}
-	pl.Add(&plotter.Polygon{XYs: lines, LineStyle: line(color.White, min(0.5, 0.08*side))}) // finer where cells are small, or the lake would be white
+	pl.Add(&plotter.Polygon{XYs: lines, LineStyle: line(cellGap, min(0.5, 0.08*side))}) // finer where cells are small, or the lake would be white
 
 	pl.Add(&plotter.Polygon{Color: thawInk, XYs: underlines(s.Thaw, side, 0.8)}, &plotter.Polygon{Color: freezeInk, XYs: underlines(s.Freeze, side, 0.16)})
 	pl.Add(letters...)
@@ -127,7 +128,7 @@ func (p *page) addLakeLegend(add func(key, name string, marks ...plot.Thumbnaile
 	}
 	for _, o := range record.Outcomes {
 		if slices.ContainsFunc(all.Routes, func(r analysis.Route) bool { return r.Outcome == o.Name }) {
-			add("end "+o.Name, record.Outcomes.Legend(o.Name), p.mark(ends[o.Name], p.theme.Dim, 0, 0, markRadius))
+			add("end "+o.Name, record.Outcomes.Legend(o.Name), p.mark(ends[o.Name], dim, 0, 0, markRadius))
 		}
 	}
 	if len(all.Thaw) > 0 {

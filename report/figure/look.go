@@ -16,19 +16,26 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// A Theme is the paper, or the screen, that a figure is drawn on.
-type Theme struct {
-	Ground color.Color // behind everything
-	Ink    color.Color // text, outlines, whiskers
-	Faint  color.Color // grid lines
-	Dim    color.Color // text that explains, bounds of what lost trials could change
-}
+// A Theme says what an SVG drawing does on a dark screen.
+type Theme int
 
-// The themes. Light is for paper and for pages, Dark for pages on a dark screen.
-var (
-	Light = Theme{Ground: color.Gray{255}, Ink: color.Gray{25}, Faint: color.Gray{222}, Dim: color.Gray{80}}
-	Dark  = Theme{Ground: color.Gray{24}, Ink: color.Gray{235}, Faint: color.Gray{66}, Dim: color.Gray{175}}
+// The themes.
+const (
+	Light  Theme = iota // it stays as it is, for files and for paper
+	Screen              // it follows the screen's setting, for a page
 )
+
+// The colours of what is no data.
+var (
+	ground = color.Gray{255} // behind everything
+	ink    = color.Gray{25}  // text, outlines, whiskers
+	faint  = color.Gray{222} // grid lines
+	dim    = color.Gray{80}  // text that explains, bounds of what lost trials could change
+)
+
+// onDark is what these colours are on a dark screen. The colours of data stay, and
+// so does a lake, as a photograph does.
+var onDark = map[color.Gray]color.Gray{ground: {24}, ink: {235}, faint: {66}, dim: {175}}
 
 // vocabularies are where the look of a key is found, unless its series brings
 // its own.
@@ -122,7 +129,7 @@ func knownStyle(key string, own record.Style) record.Style {
 func (p *page) color(key string) color.Color {
 	c := color.NRGBA{A: 255}
 	if _, err := fmt.Sscanf(p.styles[key].Color, "#%02x%02x%02x", &c.R, &c.G, &c.B); err != nil || p.styles[key].Color == black {
-		return p.theme.Ink
+		return ink
 	}
 	return c
 }
@@ -180,7 +187,7 @@ func (p *page) point(key string, x, y float64, radius vg.Length) *plotter.Scatte
 }
 
 func (p *page) mark(name string, fill color.Color, x, y float64, radius vg.Length) *plotter.Scatter {
-	return &plotter.Scatter{XYs: plotter.XYs{{X: x, Y: y}}, GlyphStyle: draw.GlyphStyle{Color: fill, Radius: radius, Shape: glyph{name, p.theme.Ink}}}
+	return &plotter.Scatter{XYs: plotter.XYs{{X: x, Y: y}}, GlyphStyle: draw.GlyphStyle{Color: fill, Radius: radius, Shape: glyph{name, ink}}}
 }
 
 // A bar is the library's with a hatching.
@@ -191,7 +198,7 @@ type bar struct {
 
 // bar returns a bar from 0 to x at a place of the vertical axis.
 func (p *page) bar(key string, x, y float64) *bar {
-	return &bar{&plotter.BarChart{Values: plotter.Values{x}, XMin: y, Width: barHeight, Color: p.color(key), LineStyle: line(p.theme.Ink, 0.45), Horizontal: true}, p.styles[key].Hatch}
+	return &bar{&plotter.BarChart{Values: plotter.Values{x}, XMin: y, Width: barHeight, Color: p.color(key), LineStyle: line(ink, 0.45), Horizontal: true}, p.styles[key].Hatch}
 }
 
 // Plot implements plot.Plotter.

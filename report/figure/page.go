@@ -30,7 +30,6 @@ const (
 // A page is a figure measured out: parts below each other.
 type page struct {
 	*analysis.Figure
-	theme                    Theme
 	styles                   map[string]record.Style
 	title, label, small, dim text.Style
 	bounds                   bool // some value has bounds
@@ -55,10 +54,10 @@ type entry struct {
 const controlsFoot = "Built-in controls, not models of language or vision."
 
 // arrange measures a figure out.
-func arrange(f *analysis.Figure, theme Theme) *page {
+func arrange(f *analysis.Figure) *page {
 	p := &page{
-		Figure: f, theme: theme, styles: stylesOf(f),
-		title: lettering(9.5, theme.Ink), label: lettering(8, theme.Ink), small: lettering(7, theme.Ink), dim: lettering(7, theme.Dim),
+		Figure: f, styles: stylesOf(f),
+		title: lettering(9.5, ink), label: lettering(8, ink), small: lettering(7, ink), dim: lettering(7, dim),
 	}
 	for _, panel := range f.Panels {
 		for _, s := range panel.Series {
@@ -92,7 +91,7 @@ func arrange(f *analysis.Figure, theme Theme) *page {
 // draw draws the page.
 func (p *page) draw(on vg.Canvas) {
 	c := draw.NewCanvas(on, Width, p.height)
-	c.SetColor(p.theme.Ground)
+	c.SetColor(ground)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 	for _, part := range p.parts {
