@@ -1,7 +1,8 @@
 // Package figure draws the figures of analysis with gonum's plotting library,
 // for a page (SVG), a screen (PNG) and a paper (PDF). It is next to the tables
-// of report, at the end of the data flow. The charts are the library's own; what
-// no plotter of it has is here: hatched bars, and lakes with routes.
+// of report, at the end of the data flow. Charts, lakes and their alignment are the
+// library's; what no plotter of it has is here: bars with a hatching and marks
+// with a rim.
 //
 // The same data give the same bytes on every machine: fonts are the library's
 // own, files hold no date, nothing is drawn in the order of a map. What would
