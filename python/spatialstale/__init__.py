@@ -1,16 +1,17 @@
 """SpatialSTALE for Python.
 
 ``gymnasium.make("SpatialStale-L1-v0")`` (or L2, L3) plays one lake that changes
-under a memory that does not; ``spatialstale.load(RUN)`` gives a run as data
-frames. The rest of Python's world is imported only where it is used.
+under a memory that does not; ``spatialstale.run(auditor=fn)`` runs a study with an
+auditor of one's own; ``spatialstale.load(RUN)`` gives a run as data frames. The rest of Python's world is imported only where it is used.
 """
 
 from importlib.util import find_spec as _find_spec
 
 from .binary import BinaryNotFound, find_binary
 from .frames import Frames, load
+from .study import run
 
-__all__ = ["BinaryNotFound", "Frames", "find_binary", "load", "register"]
+__all__ = ["BinaryNotFound", "Frames", "find_binary", "load", "register", "run"]
 __version__ = "0.1.0"
 
 REGIMES = ("L1", "L2", "L3")

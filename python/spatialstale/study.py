@@ -1,0 +1,146 @@
+"""A study with an auditor or an agent that is a Python function."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import secrets
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from .binary import find_binary
+from .frames import TABLES, Frames, load
+
+DETECTORS = ("omcd",)
+STRATEGIES = ("no-memory", "no-filter", "self-verify", "omcd")
+
+Auditor = Callable[[list[dict[str, str]], dict[str, Any]], "Mapping[str, Any] | Iterable[Mapping[str, Any]]"]
+Agent = Callable[[dict[str, Any]], "str | tuple[str, Any]"]
+
+
+def run(
+    auditor: Auditor | None = None,
+    agent: Agent | None = None,
+    study: str | os.PathLike[str] = "quick",
+    *,
+    name: str = "mine",
+    models: str | Iterable[str] = "ref/reader",
+    grid: bool = False,
+    workers: int = 1,
+    settings: Iterable[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    engine: str = "pandas",
+    tables: tuple[str, ...] | list[str] = TABLES,
+    binary: str | os.PathLike[str] | None = None,
+) -> Frames:
+    """Runs a study in which a function audits the memory, or walks, and returns
+    its data frames.
+
+    Parameters
+    ----------
+    auditor: called with the entries, each ``{"memory_id": …, "text": …}``, and the
+        observation, ``{"modality": …, "text": …}`` (a picture is ``"png"``, bytes).
+        It returns verdicts: ``{memory_id: "stale" | "valid" | "not_covered"}``, or
+        a list of ``{"memory_id": …, "verdict": …, "confidence": …, "reasoning": …}``.
+        An entry that it leaves out is unanswered.
+    agent: called with the request of a step (docs/methods.md) and returns "UP",
+        "DOWN", "LEFT" or "RIGHT", or that and a state, which it is told again at
+        the next step as ``request["state"]``.
+    study: a preset or a YAML file.
+    name: of the auditor's strategy, and of the agent, which walks as "agent/NAME".
+    models: who walks beside the agent, and whose own audits are compared.
+    grid: send the observation cell by cell too, as ``observation["grid"]``; tables
+        say so.
+    workers: calls of the functions at once; with 1 they need not be thread-safe.
+    settings: further settings of the study, as in ``["seeds=3", "regimes=L1"]``.
+    out: the run folder, which is kept; a temporary one unless given.
+    engine, tables, binary: as for ``load``.
+    """
+    if auditor is None and agent is None:
+        raise ValueError("give an auditor, an agent, or both")
+    walkers = [models] if isinstance(models, str) else list(models)
+    wants = ["grid"] if grid else []
+    with _served(auditor, agent, workers) as url, tempfile.TemporaryDirectory() as temporary:
+        method = {"http": url, "wants": wants, "workers": workers}
+        chosen = {}
+        if agent is not None:
+            chosen["agents"] = {name: method}
+            walkers.append(f"agent/{name}")
+        own = [] if auditor is None else [{"name": name, "auditor": method}]
+        chosen["models"] = walkers
+        chosen["detection.detectors"] = [*DETECTORS, *own]
+        chosen["navigation.strategies"] = [*STRATEGIES, *own, "oracle"]
+        arguments = [find_binary(binary), "run", os.fspath(study)]
+        for key, value in chosen.items():
+            arguments += ["--set", f"{key}={json.dumps(value)}"]
+        for setting in settings:
+            arguments += ["--set", setting]
+        folder = pathlib.Path(temporary) / "run" if out is None else pathlib.Path(out)
+        done = subprocess.run([*arguments, "--out", os.fspath(folder)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip() or f"spatialstale run ended with {done.returncode}")
+        return load(folder, engine=engine, tables=tables, binary=binary)
+
+
+@contextmanager
+def _served(auditor: Auditor | None, agent: Agent | None, workers: int):
+    """Answers requests on this machine, at an address that nobody can guess."""
+    turn = threading.BoundedSemaphore(max(1, workers))
+    path = "/" + secrets.token_urlsafe(18)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        out: dict[str, Any] = {"id": request["id"]}
+        if request["type"] == "act":
+            if agent is None:
+                raise ValueError("there is no agent")
+            said = agent(request)
+            out["action"], out["state"] = said if isinstance(said, tuple) else (said, None)
+            return out
+        if auditor is None:
+            raise ValueError("there is no auditor")
+        observation = dict(request["observation"])
+        if "png" in request:
+            import base64
+
+            observation["png"] = base64.b64decode(request["png"])
+        said = auditor(request["entries"], observation)
+        if isinstance(said, Mapping):
+            said = [{"memory_id": key, "verdict": value} for key, value in said.items()]
+        out["judgments"] = [dict(judgment) for judgment in said]
+        return out
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status = 404
+            reply = b""
+            if self.path == path:
+                try:
+                    with turn:
+                        reply, status = json.dumps(answer(json.loads(body))).encode(), 200
+                except Exception as error:  # the function's own: it fails this trial
+                    reply, status = f"{type(error).__name__}: {error}".encode(), 422
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}{path}"
+    finally:
+        server.shutdown()
+        server.server_close()
