@@ -67,10 +67,15 @@ var behaves = map[string]func(*bufio.Scanner){
 		fmt.Fprintln(os.Stderr, "Traceback:\nValueError: no grid")
 		os.Exit(3)
 	},
-	"late":     func(in *bufio.Scanner) { in.Scan(); time.Sleep(time.Minute) },
-	"nonsense": func(in *bufio.Scanner) { in.Scan(); fmt.Println("I think that mem_0 is stale") },
-	"list":     func(in *bufio.Scanner) { in.Scan(); fmt.Println("[]") },
-	"other":    func(in *bufio.Scanner) { in.Scan(); fmt.Println(`{"id":"another","judgments":[]}`) },
+	"late":        func(in *bufio.Scanner) { in.Scan(); time.Sleep(time.Minute) },
+	"nonsense":    func(in *bufio.Scanner) { in.Scan(); fmt.Println("I think that mem_0 is stale") },
+	"list":        func(in *bufio.Scanner) { in.Scan(); fmt.Println("[]") },
+	"other, ends": func(in *bufio.Scanner) { in.Scan(); fmt.Println(`{"id":"another","judgments":[]}`) },
+	"other": func(in *bufio.Scanner) { // and goes on
+		for in.Scan() {
+			fmt.Println(`{"id":"another","judgments":[]}`)
+		}
+	},
 	"complains": func(in *bufio.Scanner) {
 		in.Scan()
 		fmt.Println(`{"error":"the model file is missing"}`)
@@ -94,8 +99,11 @@ func open(t *testing.T, behave string) *method.Model {
 	t.Helper()
 	t.Setenv("METHOD_BEHAVES", behave)
 	patience := 30 * time.Second
-	if behave == "late" || behave == "other" {
+	switch behave {
+	case "late":
 		patience = 200 * time.Millisecond
+	case "other": // its answers must have come
+		patience = 3 * time.Second
 	}
 	m, err := method.Open("auditor/mine", method.Config{Exec: []string{os.Args[0]}, Timeout: patience, Workers: 2})
 	if err != nil {
@@ -118,17 +126,18 @@ func TestPrograms(t *testing.T) {
 		kind  llm.Kind
 		words string
 	}{
-		"well":      {},
-		"once":      {},
-		"twice":     {},
-		"dies":      {llm.KindServer, "it ended (exit status 3): ValueError: no grid"},
-		"late":      {llm.KindTimeout, "no answer in 200ms"},
-		"nonsense":  {llm.KindMalformed, "not one JSON object"},
-		"list":      {llm.KindMalformed, "not one JSON object"},
-		"other":     {llm.KindTimeout, "no answer in 200ms"},
-		"complains": {llm.KindServer, "it says: the model file is missing"},
-		"endless":   {llm.KindMalformed, "longer than 4 MB"},
-		"deaf":      {llm.KindServer, "it ended"},
+		"well":        {},
+		"once":        {},
+		"twice":       {},
+		"dies":        {llm.KindServer, "it ended (exit status 3): ValueError: no grid"},
+		"late":        {llm.KindTimeout, "no answer in 200ms"},
+		"nonsense":    {llm.KindMalformed, "not one JSON object"},
+		"list":        {llm.KindMalformed, "not one JSON object"},
+		"other":       {llm.KindTimeout, "no answer in 3s; timeout allows longer; its answer is to another request"},
+		"other, ends": {llm.KindServer, "it ended (exit status 0); its answer is to another request"},
+		"complains":   {llm.KindServer, "it says: the model file is missing"},
+		"endless":     {llm.KindMalformed, "longer than 4 MB"},
+		"deaf":        {llm.KindServer, "it ended"},
 	} {
 		t.Run(behave, func(t *testing.T) {
 			m := open(t, behave)

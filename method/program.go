@@ -71,7 +71,7 @@ func (p *program) askOf(ctx context.Context, proc *process, id string, request [
 			case errors.Is(answer.err, errTooLong):
 				return nil, &llm.Error{Kind: llm.KindMalformed, Message: answer.err.Error()}
 			case answer.err != nil:
-				return nil, &llm.Error{Kind: llm.KindServer, Message: proc.ended()}
+				return nil, &llm.Error{Kind: llm.KindServer, Message: proc.ended() + others}
 			case ok && !said.answers(id):
 				others = "; " + otherRequest
 			default:

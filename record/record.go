@@ -47,11 +47,14 @@ const (
 	AuditorPrefix = "auditor/"
 )
 
-// Verdicts of a judgment. Unanswered is neither of the other two: the model
-// was asked and gave no usable answer for that entry.
+// Verdicts of a judgment. NotCovered says that the observation shows nothing
+// about the entry, which is not flagged; only methods are asked for it.
+// Unanswered is none of the others: the model was asked and gave no usable
+// answer for that entry.
 const (
 	Stale      = "stale"
 	Valid      = "valid"
+	NotCovered = "not-covered"
 	Unanswered = "unanswered"
 )
 

@@ -104,6 +104,7 @@ var (
 	Verdicts = Vocabulary{
 		{Name: Stale, Label: "stale", About: "the entry contradicts the observation"},
 		{Name: Valid, Label: "valid", About: "the entry agrees with the observation"},
+		{Name: NotCovered, Label: "not covered", About: "the observation shows nothing about the entry; only methods of one's own are asked for it"},
 		{Name: Unanswered, Label: "unanswered", About: "asked, without a usable answer"},
 	}
 	Policies = Vocabulary{

@@ -127,6 +127,7 @@ func newPreview(s *study.Study) (*preview, error) {
 	var err error
 	p.runner, err = newRunner(&alone, Workers{
 		Models:   map[string]llm.Model{s.Models[0]: p.asked},
+		Methods:  methodsOf(&alone, &sent{}), // which has no part in what a model is sent
 		Recorder: p.asked,
 	})
 	return p, err

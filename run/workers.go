@@ -37,8 +37,7 @@ type Workers struct {
 	// Models holds a model for each name in the study. Required.
 	Models map[string]llm.Model
 	// Methods holds the study's auditors and agents in other programs by the names
-	// of study.Methods. Without one its place is taken by one that answers
-	// nothing.
+	// of study.Methods. Required where the study has any.
 	Methods map[string]llm.Model
 	// Paid holds the names of models whose answers are paid for: a call is safe
 	// before its answer is used.
@@ -225,13 +224,6 @@ func (m *stoppable) Generate(ctx context.Context, req *llm.Request) (*llm.Reply,
 	return m.Model.Generate(llm.WithQuit(ctx, m.breaker.quit), req)
 }
 
-// silent is a method that answers nothing.
-type silent struct{}
-
-func (silent) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
-	return &llm.Reply{Finish: llm.FinishStop}, nil
-}
-
 // journal is a recorder as the calls of one model see it.
 type journal struct {
 	Recorder
@@ -295,7 +287,7 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	for name := range s.Methods() {
 		model := opts.Methods[name]
 		if model == nil {
-			model = silent{}
+			return nil, fmt.Errorf("run: no method for %s", name)
 		}
 		r.methods[name] = llm.Journaled(&stoppable{model, r.shutdown, newBreaker(name, 0, r.shutdown.quit)}, name, &journal{opts.Recorder, true}, opts.Now)
 	}

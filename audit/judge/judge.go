@@ -43,7 +43,7 @@ type Verdict struct {
 
 // NotCovered is the status of an entry about which the observation shows
 // nothing, where verdicts are words (Options.Words).
-const NotCovered = "not-covered"
+const NotCovered = record.NotCovered
 
 // A Result is one audit of a memory.
 type Result struct {
