@@ -140,6 +140,14 @@ type Result struct {
 	Escalated bool
 	Usage     []llm.Usage // of each call that was answered
 	Failures  []error     // of calls that failed
+	Calls     []Call      // all that were made, in the order in which they ended
+}
+
+// A Call is one that an audit made of a model.
+type Call struct {
+	Entries []int      // the places of the entries that it asked about
+	Usage   *llm.Usage // nil for a call that failed
+	Took    time.Duration
 }
 
 // Stale counts the entries that are stale.

@@ -544,3 +544,67 @@ func TestAnyMemory(t *testing.T) {
 		}
 	})
 }
+
+// Auditors of one model that differ in what becomes of stale entries must share
+// verdicts, and those that ask in other words must not.
+func TestSessionWith(t *testing.T) {
+	m := &audittest.Model{Rule: audittest.Gone}
+	first := audit.NewSession(newAuditor(t, m, audit.Options{}), 0)
+	warm := 0.7
+	for _, c := range []struct {
+		name    string
+		options audit.Options
+		calls   int64
+	}{
+		{"the first", audit.Options{}, 1},
+		{"another policy", audit.Options{Policy: audit.Mark, MaxRemoved: 1}, 0},
+		{"corrections", audit.Options{Policy: audit.Correct}, 1},
+		{"another context", audit.Options{Context: "A farm."}, 1},
+		{"other parameters", audit.Options{Params: llm.Params{Temperature: &warm}}, 1},
+		{"the first again", audit.Options{}, 0},
+	} {
+		before := m.Calls()
+		r, err := first.With(newAuditor(t, m, c.options)).Audit(t.Context(), memories("cat is here", "dog is here"), audit.Observation{Text: "dog is gone"})
+		if err != nil || r.Verdicts[1].Status != audit.Stale {
+			t.Fatalf("%s: %v, %v", c.name, r, err)
+		}
+		if n := m.Calls() - before; n != c.calls {
+			t.Errorf("%s: %d calls, want %d", c.name, n, c.calls)
+		}
+	}
+}
+
+// Who pays for what, and how far an audit is, must be told call by call.
+func TestCalls(t *testing.T) {
+	m := &audittest.Model{Rule: audittest.Gone, Fail: func(_ context.Context, n int64) error {
+		if n == 2 {
+			return &llm.Error{Kind: llm.KindServer, Model: "m"}
+		}
+		return nil
+	}}
+	var told []string
+	var clock atomic.Int64
+	a := newAuditor(t, m, audit.Options{
+		Batch: 2, Concurrency: 1, Protect: []string{"rule"},
+		Now:      func() time.Time { return time.Unix(clock.Add(1), 0) },
+		Progress: func(judged, asked int) { told = append(told, fmt.Sprintf("%d/%d", judged, asked)) },
+	})
+	all := memories("cat is here", "dog is here", "cow is here", "hen is here", "pig is here")
+	all[1].Kind = "rule"
+	r, err := a.Audit(t.Context(), all, audit.Observation{Text: "dog is gone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"2/4", "4/4"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	if len(r.Calls) != 2 || !slices.Equal(r.Calls[0].Entries, []int{0, 2}) || !slices.Equal(r.Calls[1].Entries, []int{3, 4}) {
+		t.Fatalf("calls %+v", r.Calls)
+	}
+	if r.Calls[0].Usage == nil || *r.Calls[0].Usage.InputTokens == 0 || r.Calls[1].Usage != nil || r.Calls[0].Took != time.Second {
+		t.Errorf("calls %+v", r.Calls)
+	}
+	if plain, correct := a.PromptVersion(), newAuditor(t, m, audit.Options{Policy: audit.Correct}).PromptVersion(); plain == correct || plain == "" || plain != newAuditor(t, m, audit.Options{Context: "A farm."}).PromptVersion() {
+		t.Errorf("versions of the prompt: %q, with corrections %q", plain, correct)
+	}
+}

@@ -3,6 +3,9 @@ package audit
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +20,8 @@ type Auditor struct {
 	options Options
 	judge   *judge.Auditor
 	secret  []byte
+	prompt  string
+	params  []byte // as JSON
 }
 
 // New returns an Auditor. It is an error when there is no model or when an
@@ -26,19 +31,30 @@ func New(model Model, options Options) (*Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
+	words := prompt(options.Policy)
 	asker, err := judge.New(model, judge.Options{
 		Mode: judge.WholeStore, Words: true, Correct: options.Policy == Correct,
-		Prompt: prompt(options.Policy), Context: options.Context, Write: writeEntries, Params: options.Params,
+		Prompt: words, Context: options.Context, Write: writeEntries, Params: options.Params,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &Auditor{options: options, judge: asker, secret: options.Secret}
+	a := &Auditor{options: options, judge: asker, secret: options.Secret, prompt: words}
+	if a.params, err = json.Marshal(options.Params); err != nil {
+		return nil, fmt.Errorf("audit: Params that no server can be sent: %w", err)
+	}
 	if len(a.secret) == 0 {
 		a.secret = make([]byte, 32)
 		rand.Read(a.secret) // it never fails
 	}
 	return a, nil
+}
+
+// PromptVersion identifies the words that the auditor asks with, without the
+// context, the observation and the entries that are put among them.
+func (a *Auditor) PromptVersion() string {
+	sum := sha256.Sum256([]byte(a.prompt))
+	return hex.EncodeToString(sum[:6])
 }
 
 // Audit judges memories against an observation and says what is kept. Entries
@@ -70,7 +86,7 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 	p := &pass{Auditor: a, ctx: ctx, seen: now, result: &Result{Verdicts: make([]Verdict, len(memories))}}
 	var sum observationKey
 	if before != nil {
-		sum = observationSum(&observation)
+		sum = observationSum(&observation).askedBy(a)
 	}
 	var keys []entryKey
 	var left []entry
@@ -240,12 +256,20 @@ func (p *pass) ask(entries []entry) {
 	batches := slices.Collect(slices.Chunk(entries, p.options.Batch))
 	p.rechecks = maxRechecks + rechecksPerBatch*len(batches)
 	var wg sync.WaitGroup
+	var telling sync.Mutex // guards judged
 	turn := make(chan struct{}, p.options.Concurrency)
+	judged := 0
 	for i, batch := range batches {
 		turn <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turn }()
 			p.batch(batch, fmt.Sprintf("batch%d", i))
+			if p.options.Progress != nil {
+				telling.Lock()
+				defer telling.Unlock()
+				judged += len(batch)
+				p.options.Progress(judged, len(entries))
+			}
 		})
 	}
 	wg.Wait()
@@ -327,9 +351,18 @@ func (p *pass) call(entries []entry, name string) (left []entry, held bool) {
 	for i := range asked {
 		asked[i].ID = fmt.Sprintf("m%d", i+1)
 	}
+	began := p.options.Now()
 	got, err := p.judge.Audit(p.ctx, judge.Where{Trial: "audit-" + name}, asked, observation)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	made := Call{Took: p.options.Now().Sub(began)}
+	for _, e := range entries {
+		made.Entries = append(made.Entries, e.at)
+	}
+	if err == nil {
+		made.Usage = &got.Usage[0]
+	}
+	p.result.Calls = append(p.result.Calls, made)
 	if err != nil {
 		p.result.Failures = append(p.result.Failures, err)
 		for _, e := range entries {

@@ -73,6 +73,10 @@ type Options struct {
 	// same prompts again gives its own. Nil for a random one.
 	Secret []byte
 	Params llm.Params // of the model's sampling; nothing is sent that is not given
+	// Progress is told, each time a batch is judged, of how many entries there is
+	// a verdict by now, and about how many the model is asked. It is called by one
+	// goroutine at a time; nil for nobody.
+	Progress func(judged, asked int)
 	// Now tells the time, against which expiries are held; nil for the machine's
 	// clock.
 	Now func() time.Time

@@ -39,6 +39,15 @@ func (s *Session) Use(auditor *Auditor) {
 	s.auditor, s.cache = auditor, newCache(s.cache.most)
 }
 
+// With returns a session of another auditor that has the same verdicts of before.
+// It is for auditors of one model that differ in what becomes of stale entries:
+// a verdict made under another context, prompt or parameters does not count.
+func (s *Session) With(auditor *Auditor) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Session{auditor: auditor, cache: s.cache}
+}
+
 // Audit is Auditor.Audit, with the verdicts of before where nothing has changed
 // (Verdict.Cached). What was unaudited is asked about again.
 func (s *Session) Audit(ctx context.Context, memories []Memory, observation Observation) (*Result, error) {
@@ -69,6 +78,12 @@ func observationSum(o *Observation) observationKey {
 	}
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(o.Images))), uint64(len(o.Facts)))
 	return sha256.Sum256(b)
+}
+
+// askedBy is the key of an observation as an auditor asks about it.
+func (k observationKey) askedBy(a *Auditor) observationKey {
+	b := appendField(k[:], []byte(a.prompt))
+	return sha256.Sum256(appendField(appendField(b, []byte(a.options.Context)), a.params))
 }
 
 func (k observationKey) of(m *Memory) entryKey {
