@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"audit/judge":            {"llm"},                              // knows nothing of lakes
 	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
 	"audit/audittest":        {"llm"},
+	"serve":                  {"audit", "llm", "llm/price"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"method":                 {"navigate", "llm", "audit/judge"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},

@@ -49,6 +49,8 @@ type cli struct {
 	Models   modelsCmd        `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
 	Env      envCmd           `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
 	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
+	Serve    serveCmd         `cmd:"" help:"Audit memories for other programs, over HTTP and MCP (docs/serve.md)."`
+	MCP      mcpCmd           `cmd:"" name:"mcp" help:"Audit memories for an agent, over MCP on standard input and output (docs/serve.md)."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
 

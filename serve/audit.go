@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/llm/price"
+)
+
+// A Recorder notes verdicts, to be looked at later.
+type Recorder interface {
+	Record(a Audited) error
+}
+
+// Audited is an audit that was made.
+type Audited struct {
+	Request     string // its id
+	Trigger     string // what set it off
+	Model       Model
+	Prompt      string // the version of the words that it was asked in
+	Memories    []audit.Memory
+	Observation audit.Observation
+	Result      *audit.Result
+}
+
+// A call is one request for an audit.
+type call struct {
+	account  *account
+	id       string // of the request
+	door     string // by which it came
+	progress func(judged, asked int)
+}
+
+// audit makes an audit. Its error is a fault.
+func (s *Service) audit(ctx context.Context, c call, r *AuditRequest) (*AuditAnswer, error) {
+	began := s.options.Now()
+	answer, model, err := s.try(ctx, c, r)
+	took := s.options.Now().Sub(began)
+	outcome := "audited"
+	if err != nil {
+		f := faultOf(err, s.options.Limits.Time)
+		outcome, err = outcomes[f.status], f
+		if outcome == "" {
+			outcome = "invalid"
+		}
+	} else if answer.Escalated {
+		outcome = "escalated"
+	}
+	s.metrics.audit(c.account.Name, model, outcome, took, answer)
+	return answer, err
+}
+
+// outcomes are the words of statuses in metrics; others are invalid.
+var outcomes = map[int]string{402: "over-budget", 403: "forbidden", 429: "too-many", 499: "given-up", 502: "model-failed", 503: "unavailable", 504: "timeout"}
+
+func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *AuditAnswer, model string, err error) {
+	m, err := c.account.model(r.Model)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := r.check(&s.options.Limits); err != nil {
+		return nil, m.Name, err
+	}
+	options, err := r.options(s.options.Honour)
+	if err != nil {
+		return nil, m.Name, err
+	}
+	options.Secret, options.Progress, options.Now = c.account.secret, c.progress, s.options.Now
+	auditor, err := audit.New(m.model, options)
+	if err != nil {
+		return nil, m.Name, err
+	}
+	done := Audited{
+		Request: c.id, Trigger: c.door, Model: m.Model, Prompt: auditor.PromptVersion(), Memories: r.memories(),
+		Observation: audit.Observation(r.Observation),
+	}
+	if r.Trigger != "" {
+		done.Trigger = r.Trigger
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.Time)
+	defer cancel()
+	done.Result, err = m.session.With(auditor).Audit(ctx, done.Memories, done.Observation)
+	if done.Result != nil {
+		s.logFailures(c, m.Name, done.Result.Failures)
+		if c.account.keep != nil {
+			if kept := c.account.keep.Record(done); kept != nil {
+				s.log.Error("verdicts were not noted", "request", c.id, "token", c.account.Name, "error", kept)
+			}
+		}
+	}
+	if err != nil && !errors.Is(err, audit.ErrEscalated) {
+		return nil, m.Name, err
+	}
+	return answerOf(&done), m.Name, nil
+}
+
+// logFailures tells the operator what a client is not told: a provider's words.
+func (s *Service) logFailures(c call, model string, failures []error) {
+	if len(failures) > 0 {
+		s.log.Warn("calls of a model failed", "request", c.id, "token", c.account.Name, "model", model, "calls", len(failures), "first", failures[0])
+	}
+}
+
+func answerOf(a *Audited) *AuditAnswer {
+	r := a.Result
+	out := &AuditAnswer{Kept: []Kept{}, Verdicts: make([]Verdict, len(r.Verdicts)), Escalated: r.Escalated, Model: a.Model.Name, RequestID: a.Request}
+	counts := map[string]*int{audit.Stale: &out.Counts.Stale, audit.Valid: &out.Counts.Valid, audit.NotCovered: &out.Counts.NotCovered, audit.Unaudited: &out.Counts.Unaudited}
+	for i, v := range r.Verdicts {
+		out.Verdicts[i] = Verdict(v)
+		*counts[v.Status]++
+		if v.Action == audit.Removed {
+			out.Counts.Removed++
+			continue
+		}
+		out.Kept = append(out.Kept, Kept{Index: i, ID: v.ID, Text: r.Kept[len(out.Kept)].Text})
+	}
+	out.Usage = usageOf(r, a.Model.Price)
+	failures := map[string]int{}
+	for _, err := range r.Failures {
+		failures[failure(err)]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(failures)) {
+		out.Failures = append(out.Failures, Failure{kind, failures[kind]})
+	}
+	return out
+}
+
+func usageOf(r *audit.Result, p *price.Price) (u Usage) {
+	u.Calls = len(r.Calls)
+	var cost price.USD
+	for _, one := range r.Usage {
+		if one.InputTokens != nil {
+			u.InputTokens += *one.InputTokens
+		}
+		if one.OutputTokens != nil {
+			u.OutputTokens += *one.OutputTokens
+		}
+		if p != nil {
+			cost += p.Cost(one).USD
+		}
+	}
+	if p != nil {
+		dollars := cost.Dollars()
+		u.CostUSD = &dollars
+	}
+	return u
+}
