@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
 	"audit/audittest":        {"llm"},
 	"serve":                  {"audit", "llm", "llm/price"},
+	"audit/shape":            {"audit"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"method":                 {"navigate", "llm", "audit/judge"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},

@@ -67,7 +67,7 @@ type Observation struct {
 	Images [][]byte // PNG, JPEG or GIF files
 	// Facts are what is known now, key by key. A memory whose text is
 	// "key: value" is judged against them without a model where that is certain;
-	// see Facts. They are shown to the model as well.
+	// see Facts. They are shown to the model as well, unless the text says them.
 	Facts map[string]string
 }
 
@@ -92,6 +92,7 @@ const (
 	Empty       = "empty"        // it says nothing
 	TooLong     = "too long"     // longer than Options.MaxText
 	OverCap     = "over the cap" // beyond Options.MaxEntries
+	NotAsked    = "not asked"    // no rule judges it, and Options.RulesOnly asks nobody else
 	Unanswered  = "unanswered"   // the model gave no usable verdict
 	Failed      = "failed"       // the call failed
 	CheckFailed = "check failed" // the answer was wrong on entries whose verdict is known: a batch that was hijacked, or a model that cannot audit
@@ -129,6 +130,18 @@ type Verdict struct {
 	Proposed string   `json:"proposed,omitempty"`
 	Flags    []string `json:"flags,omitempty"`
 	Cached   bool     `json:"cached,omitempty"` // from an earlier audit of this session
+}
+
+// Words are put before the text of an entry that is kept though it is stale:
+// what its policy says of it. They are "" for every other entry.
+func (v *Verdict) Words() string {
+	switch v.Action {
+	case Marked:
+		return "[may no longer hold] "
+	case Unknown:
+		return "[not known now] whether this holds: "
+	}
+	return ""
 }
 
 // A Result is one audit of a memory.

@@ -204,6 +204,35 @@ func TestFacts(t *testing.T) {
 
 // TestEscalation: too many removals at once are nobody's wish, and half of them
 // is not what was asked for either.
+func TestRulesOnly(t *testing.T) {
+	a, err := audit.New(nil, audit.Options{RulesOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Audit(t.Context(), memories("port: 9090", "The door is shut"), audit.Observation{Facts: map[string]string{"port": "8080"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.Verdicts; v[0].Status != audit.Stale || v[1].Status != audit.Unaudited || v[1].Why != audit.NotAsked || len(r.Kept) != 1 {
+		t.Errorf("%+v", v)
+	}
+	if _, err := audit.New(nil, audit.Options{}); err == nil {
+		t.Error("no model, and nothing said")
+	}
+}
+
+// A fact that the text of the observation says already is not said twice.
+func TestFactsAreSaidOnce(t *testing.T) {
+	m := &audittest.Model{Rule: audittest.Gone}
+	o := audit.Observation{Text: "Port = 8080\nall is well", Facts: map[string]string{"port": "8080", "door": "open"}}
+	if _, err := newAuditor(t, m, audit.Options{}).Audit(t.Context(), memories("The sky is blue"), o); err != nil {
+		t.Fatal(err)
+	}
+	if p := m.Prompts()[0]; strings.Count(p, "8080") != 1 || !strings.Contains(p, "| door: open\n") {
+		t.Error(p)
+	}
+}
+
 func TestEscalation(t *testing.T) {
 	entries := memories("a is here", "b is here", "c is here", "d is here")
 	seen := audit.Observation{Text: "a is gone\nb is gone\n"}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,14 +25,17 @@ type Auditor struct {
 	params  []byte // as JSON
 }
 
-// New returns an Auditor. It is an error when there is no model or when an
-// option is out of its range.
+// New returns an Auditor. It is an error when there is no model, unless only
+// rules judge, or when an option is out of its range.
 func New(model Model, options Options) (*Auditor, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	words := prompt(options.Policy)
+	if options.RulesOnly {
+		model = nobody{}
+	}
 	asker, err := judge.New(model, judge.Options{
 		Mode: judge.WholeStore, Words: true, Correct: options.Policy == Correct,
 		Prompt: words, Context: options.Context, Write: writeEntries, Params: options.Params,
@@ -55,6 +59,14 @@ func New(model Model, options Options) (*Auditor, error) {
 func (a *Auditor) PromptVersion() string {
 	sum := sha256.Sum256([]byte(a.prompt))
 	return hex.EncodeToString(sum[:6])
+}
+
+// nobody stands for the model where only rules judge.
+type nobody struct{}
+
+// Generate implements Model.
+func (nobody) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
+	return nil, errors.New("audit: no model is asked where only rules judge")
 }
 
 // Audit judges memories against an observation and says what is kept. Entries
@@ -109,8 +121,12 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 			}
 		}
 		v.Flags = flags(memories[i].Text)
+		if a.options.RulesOnly {
+			v.fail(NotAsked)
+			continue
+		}
 		if most := a.options.MaxEntries; most > 0 && len(left) == most {
-			v.Status, v.Why = Unaudited, OverCap
+			v.fail(OverCap)
 			continue
 		}
 		images, err := pictures(memories[i].Images)
@@ -207,14 +223,10 @@ func (r *Result) apply(o *Options, memories []Memory) {
 		case v.Status == Unaudited && o.Closed && v.Why != Protected:
 			v.Action = Removed
 		}
-		switch v.Action {
-		case Removed:
+		if v.Action == Removed {
 			continue
-		case Marked:
-			m.Text = "[may no longer hold] " + m.Text
-		case Unknown:
-			m.Text = "[not known now] whether this holds: " + m.Text
 		}
+		m.Text = v.Words() + m.Text
 		r.Kept = append(r.Kept, m)
 	}
 }

@@ -133,7 +133,11 @@ func observe(o *Observation) (seen, error) {
 	for line := range strings.Lines(normalLines(o.Text)) {
 		b.WriteString("| " + visible(strings.TrimRight(line, "\n")) + "\n")
 	}
+	said := Facts(o.Text)
 	for _, key := range slices.Sorted(maps.Keys(o.Facts)) {
+		if said[factKey(key)] == o.Facts[key] { // the text has it
+			continue
+		}
 		b.WriteString("| " + visible(oneLine.Replace(key+": "+o.Facts[key])) + "\n")
 	}
 	images, err := pictures(o.Images)

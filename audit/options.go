@@ -66,6 +66,8 @@ type Options struct {
 	// MaxEntries is how many entries a model is asked about in one audit; the
 	// others are left unaudited. 0 for no cap.
 	MaxEntries int
+	// RulesOnly asks no model: an entry that no rule judges is left unaudited.
+	RulesOnly bool
 	// NoCheck leaves out the two entries of known verdict that each batch has
 	// among its own. They notice an entry that has taken over the answer.
 	NoCheck bool

@@ -1,0 +1,227 @@
+package shape
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	mdtext "github.com/yuin/goldmark/text"
+
+	"github.com/spatialstale/spatialstale/audit"
+)
+
+// listItem matches a line that begins a list item.
+var listItem = regexp.MustCompile(`^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?`)
+
+// looksLikeMarkdown reports whether a text has a heading, a list, front matter
+// or a fence.
+func looksLikeMarkdown(data []byte) bool {
+	return regexp.MustCompile(`(?m)^(?:#{1,6} |\x60{3}|~~~|---\r?$)|` + `(?m)^ {0,3}(?:[-*+]|\d{1,9}[.)]) `).Match(data)
+}
+
+// frontMatter matches a block of YAML at a file's beginning.
+var frontMatter = regexp.MustCompile(`(?s)\A\x{feff}?---[ \t]*\r?\n(.*?\n|)---[ \t]*(?:\r?\n|\z)`)
+
+// readMarkdown reads a file of Markdown. With front matter it is one entry, else
+// each list item and paragraph is. Headings, and items that lead to others, are
+// told with what is below them. Code, quotations and tables are no entries.
+func (s *Store) readMarkdown(doc *document, name string) {
+	if m := frontMatter.FindSubmatchIndex(doc.data); m != nil && s.readFrontMatter(doc, name, m) {
+		return
+	}
+	tree := goldmark.DefaultParser().Parse(mdtext.NewReader(doc.data))
+	r := markdownReader{store: s, doc: doc, name: name}
+	var headings []string
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Heading:
+			headings = append(headings[:min(n.Level-1, len(headings))], make([]string, max(0, n.Level-1-len(headings)))...)
+			title := r.lines(n)
+			if n.Level == 1 && n.PreviousSibling() == nil {
+				title = "" // the document's, which says nothing of its entries
+			}
+			headings = append(headings, title)
+		case *ast.List:
+			r.list(n, headings)
+		case *ast.Paragraph:
+			r.paragraph(n, headings)
+		}
+	}
+}
+
+type markdownReader struct {
+	store *Store
+	doc   *document
+	name  string
+}
+
+// list adds the items of a list, each with those nested in it after it.
+func (r *markdownReader) list(list ast.Node, above []string) {
+	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
+		var nested []ast.Node
+		var own []string
+		for n := item.FirstChild(); n != nil; n = n.NextSibling() {
+			if n.Kind() == ast.KindList {
+				nested = append(nested, n)
+			} else if text := r.lines(n); text != "" {
+				own = append(own, text)
+			}
+		}
+		text := strings.Join(own, "\n")
+		from, end := r.lineStart(item.Pos()), r.end(item)
+		if lead := strings.HasSuffix(text, ":") && len(nested) > 0; !lead && text != "" {
+			p := place{span: span{from, end}, words: r.textStart(item)}
+			if len(nested) > 0 {
+				p.span.to = r.lineStart(nested[0].Pos())
+				p.nested = span{p.span.to, end}
+				p.dedent = max(0, r.column(nested[0])-r.column(item))
+			}
+			r.add(text, above, p)
+		}
+		for _, n := range nested {
+			r.list(n, append(above[:len(above):len(above)], strings.TrimSuffix(oneLine(text), ":")))
+		}
+	}
+}
+
+// paragraph adds a paragraph, unless it does nothing but lead to what follows.
+func (r *markdownReader) paragraph(n ast.Node, above []string) {
+	text := r.lines(n)
+	next := n.NextSibling()
+	if strings.HasSuffix(text, ":") && next != nil && next.Kind() != ast.KindParagraph {
+		return
+	}
+	from := r.lineStart(n.Pos())
+	r.add(text, above, place{span: span{from, r.end(n)}, words: r.textStart(n)})
+}
+
+// add adds an entry with the headings that it stands below.
+func (r *markdownReader) add(text string, above []string, p place) {
+	whole := text
+	var path []string
+	for _, heading := range above {
+		if heading != "" {
+			path = append(path, heading)
+		}
+	}
+	if len(path) > 0 {
+		whole = strings.Join(path, " / ") + ": " + text
+	}
+	line := 1 + bytes.Count(r.doc.data[:p.span.from], []byte("\n"))
+	id := fmt.Sprintf("line %d", line)
+	if r.store.Format == Folder {
+		id = fmt.Sprintf("%s:%d", r.name, line)
+	}
+	r.store.add(r.doc, audit.Memory{ID: id, Text: whole}, entry{kind: kindText, body: text, links: localLinks(r.name, text)}, p)
+}
+
+// lines is a block's text; below it, the blocks of a quotation.
+func (r *markdownReader) lines(n ast.Node) string {
+	var b strings.Builder
+	if n.Type() == ast.TypeBlock {
+		for i := range n.Lines().Len() {
+			line := n.Lines().At(i)
+			b.Write(line.Value(r.doc.data))
+		}
+		for c := n.FirstChild(); c != nil && c.Type() == ast.TypeBlock; c = c.NextSibling() {
+			b.WriteString(r.lines(c))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// end is where a block ends: the line after its last that is not blank.
+func (r *markdownReader) end(n ast.Node) int {
+	end := len(r.doc.data)
+	for ; n != nil; n = n.Parent() {
+		if next := n.NextSibling(); next != nil {
+			end = r.lineStart(next.Pos())
+			break
+		}
+	}
+	text := bytes.TrimRight(r.doc.data[:end], " \t\r\n")
+	if i := bytes.IndexByte(r.doc.data[len(text):end], '\n'); i >= 0 {
+		return len(text) + i + 1
+	}
+	return end
+}
+
+func (r *markdownReader) lineStart(at int) int {
+	return bytes.LastIndexByte(r.doc.data[:at], '\n') + 1
+}
+
+// column is how many bytes a block stands from the left.
+func (r *markdownReader) column(n ast.Node) int { return n.Pos() - r.lineStart(n.Pos()) }
+
+// textStart is where the text of a block begins, after its mark.
+func (r *markdownReader) textStart(n ast.Node) int {
+	from := r.lineStart(n.Pos())
+	if n.Kind() == ast.KindListItem {
+		return from + len(listItem.Find(r.doc.data[from:]))
+	}
+	return n.Pos()
+}
+
+// readFrontMatter reads a file that is one entry; m is where its front matter
+// stands. It reports whether there is any: a rule between two parts of a text
+// is none.
+func (s *Store) readFrontMatter(doc *document, name string, m []int) bool {
+	var fields map[string]any
+	if yaml.Unmarshal(doc.data[m[2]:m[3]], &fields) != nil || len(fields) == 0 {
+		return false
+	}
+	record := &node{kind: '{'}
+	for key, value := range fields {
+		text := fmt.Sprint(value)
+		kind := byte('"')
+		if _, ok := value.(bool); ok {
+			kind = 't'
+		}
+		record.keys, record.items = append(record.keys, key), append(record.items, &node{kind: kind, text: text})
+	}
+	body := strings.TrimSpace(string(doc.data[m[1]:]))
+	text := record.str("name", "title")
+	for _, part := range []string{record.str("description", "summary"), body} {
+		if part != "" {
+			text += map[bool]string{true: "", false: ": "}[text == ""] + part
+		}
+	}
+	words := m[1] + len(doc.data[m[1]:]) - len(bytes.TrimLeft(doc.data[m[1]:], " \t\r\n"))
+	s.add(doc, audit.Memory{ID: name, Text: text, Claims: claims(record)},
+		entry{kind: kindFile, body: body}, place{span: span{0, len(doc.data)}, words: words, whole: true})
+	return true
+}
+
+var mdLink = regexp.MustCompile(`\]\(<?([^)<>\s]+)>?\)`)
+
+// localLinks are the Markdown files that a text leads to, by their names in the
+// folder.
+func localLinks(from, text string) (links []string) {
+	for _, m := range mdLink.FindAllStringSubmatch(text, -1) {
+		target, err := url.Parse(m[1])
+		if err != nil || target.IsAbs() || target.Host != "" || target.Path == "" || path.IsAbs(target.Path) {
+			return nil // it leads elsewhere as well
+		}
+		links = append(links, path.Join(path.Dir(from), target.Path))
+	}
+	return links
+}
+
+// readLines reads a text of which each line is an entry; ids begin with prefix.
+func (s *Store) readLines(doc *document, prefix string) {
+	at := 0
+	for i, line := range bytes.SplitAfter(doc.data, []byte("\n")) {
+		mark := len(listItem.Find(line))
+		if text := strings.TrimSpace(strings.TrimPrefix(string(line[mark:]), "\ufeff")); text != "" {
+			s.add(doc, audit.Memory{ID: fmt.Sprintf("%s%d", prefix, i+1), Text: text}, entry{kind: kindText, body: text},
+				place{span: span{at, at + len(line)}, words: at + mark + len(line[mark:]) - len(bytes.TrimLeft(line[mark:], " \t"))})
+		}
+		at += len(line)
+	}
+}
