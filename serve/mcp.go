@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -37,7 +38,7 @@ func (s *Service) server(a *account) *mcp.Server {
 		} else { // over HTTP, guard has waited for a turn
 			leave, err := s.admit.enter(ctx, a)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, inWords(err)
 			}
 			defer leave()
 		}
@@ -50,7 +51,7 @@ func (s *Service) server(a *account) *mcp.Server {
 			}
 		}
 		answer, err := s.audit(ctx, c, &in)
-		return nil, answer, err
+		return nil, answer, inWords(err)
 	})
 	local := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 	mcp.AddTool(server, &mcp.Tool{
@@ -68,25 +69,27 @@ func (s *Service) server(a *account) *mcp.Server {
 	return server
 }
 
+// inWords says of a fault what else HTTP says in headers.
+func inWords(err error) error {
+	var f *fault
+	if errors.As(err, &f) && f.retry > 0 {
+		return fmt.Errorf("%w; try again in %s s", err, f.seconds())
+	}
+	return err
+}
+
 // schemaOf is the schema of a type as the HTTP API has it, in one piece.
 func schemaOf[T any]() json.RawMessage {
 	registry := huma.NewMapRegistry("#/$defs/", huma.DefaultSchemaNamer)
-	registry.Schema(reflect.TypeFor[T](), false, "")
-	schema := huma.SchemaFromType(registry, reflect.TypeFor[T]())
-	b, err := json.Marshal(schema)
+	whole := *huma.SchemaFromType(registry, reflect.TypeFor[T]())
+	defs := registry.Map()
+	delete(defs, reflect.TypeFor[T]().Name())
+	if len(defs) > 0 {
+		whole.Extensions = map[string]any{"$defs": defs}
+	}
+	b, err := json.Marshal(&whole)
 	if err != nil {
 		panic("serve: " + err.Error()) // the types are ours
-	}
-	var whole map[string]any
-	if err := json.Unmarshal(b, &whole); err != nil {
-		panic("serve: " + err.Error())
-	}
-	if defs := registry.Map(); len(defs) > 0 {
-		whole["$defs"] = defs
-	}
-	b, err = json.Marshal(whole)
-	if err != nil {
-		panic("serve: " + err.Error())
 	}
 	return b
 }

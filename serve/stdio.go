@@ -15,57 +15,94 @@ import (
 )
 
 // ServeStdio speaks the Model Context Protocol over a pair of streams until the
-// reader ends, or until stop is closed and what is under way is finished. It has
-// one account, that of whoever started it. Nothing but the protocol is written.
-func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, budget Account, stop <-chan struct{}) error {
-	a, err := s.open(budget)
+// reader ends or stop is closed, and what was asked is answered; or until ctx
+// ends. It has one account, that of whoever started it. Nothing but the protocol
+// is written.
+func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who Account, stop <-chan struct{}) error {
+	a, err := s.open(who)
 	if err != nil {
 		return err
 	}
 	s.accounts = append(s.accounts, a)
-	w := &lockedWriter{w: out}
 	from, lines := io.Pipe()
-	go func() { lines.CloseWithError(passLines(in, s.options.Limits.Body, lines, w)) }()
-	ended := make(chan struct{})
-	defer close(ended)
+	t := &talk{out: out, unanswered: map[jsonrpc.ID]bool{}, told: make(chan struct{}, 1)}
+	read := make(chan error, 1)
+	go func() { read <- t.passLines(in, s.options.Limits.Body, lines) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go func() {
 		select {
+		case <-read:
 		case <-stop:
-			lines.Close() // as if the client had nothing more to ask
-		case <-ended:
+		case <-ctx.Done():
 		}
+		t.wait(ctx)
+		lines.Close() // the protocol's library drops what is under way when its reader ends
 	}()
-	err = s.server(a).Run(ctx, &mcp.IOTransport{Reader: from, Writer: w, MaxLineLength: -1})
+	err = s.server(a).Run(ctx, &mcp.IOTransport{Reader: from, Writer: t, MaxLineLength: -1})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	return errors.Join(err, s.Close())
 }
 
-// A lockedWriter is written to by the protocol and by a lineReader. A message is
-// one Write.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+// A talk is what goes over the pair of streams. It knows which requests are not
+// answered yet, and answers messages that cannot be read safely itself.
+type talk struct {
+	mu         sync.Mutex
+	out        io.Writer
+	unanswered map[jsonrpc.ID]bool
+	told       chan struct{} // has room for one: something was answered
 }
 
-func (l *lockedWriter) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
+// Write implements io.Writer: it writes one message.
+func (t *talk) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m, err := jsonrpc.DecodeMessage(b); err == nil {
+		if r, ok := m.(*jsonrpc.Response); ok {
+			t.answered(r.ID)
+		}
+	}
+	return t.out.Write(b)
 }
 
 // Close implements io.Closer; the stream is its owner's.
-func (l *lockedWriter) Close() error { return nil }
+func (t *talk) Close() error { return nil }
+
+func (t *talk) answered(id jsonrpc.ID) {
+	delete(t.unanswered, id)
+	select {
+	case t.told <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits until all is answered.
+func (t *talk) wait(ctx context.Context) {
+	for {
+		t.mu.Lock()
+		n := len(t.unanswered)
+		t.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-t.told:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // passLines passes on lines that can be read safely. Any other is answered with
 // an error and left out, so that the client that sent it can go on.
-func passLines(in io.Reader, most int, pass, refuse io.Writer) error {
+func (t *talk) passLines(in io.Reader, most int, pass io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, long, end := readLine(r, most)
 		if len(line) > 0 || long {
-			if err := passLine(line, long, most, pass, refuse); err != nil {
+			if err := t.passLine(line, long, most, pass); err != nil {
 				return err
 			}
 		}
@@ -88,22 +125,55 @@ func readLine(r *bufio.Reader, most int) (line []byte, long bool, err error) {
 	}
 }
 
-func passLine(line []byte, long bool, most int, pass, refuse io.Writer) error {
+func (t *talk) passLine(line []byte, long bool, most int, pass io.Writer) error {
 	if len(bytes.TrimSpace(line)) == 0 && !long {
 		return nil
 	}
-	wrong := checkJSON(line)
+	m, code, wrong := readMessage(line)
 	if long {
-		wrong = fmt.Errorf("is larger than %d bytes", most)
+		code, wrong = jsonrpc.CodeParseError, fmt.Errorf("is larger than %d bytes", most)
 	}
-	if wrong == nil {
-		_, err := pass.Write(line)
+	if wrong != nil {
+		answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": "the message " + wrong.Error()}})
+		if err != nil {
+			return err
+		}
+		_, err = t.Write(append(answer, '\n'))
 		return err
 	}
-	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": jsonrpc.CodeParseError, "message": "the message " + wrong.Error()}})
-	if err != nil {
-		return err
-	}
-	_, err = refuse.Write(append(answer, '\n'))
+	t.asked(m)
+	_, err := pass.Write(append(bytes.TrimRight(line, "\r\n"), '\n'))
 	return err
+}
+
+// asked notes that a message wants an answer, or that one need not come.
+func (t *talk) asked(m jsonrpc.Message) {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.ID.IsValid() {
+		t.unanswered[r.ID] = true
+	}
+	if r.Method == "notifications/cancelled" {
+		var cancelled struct{ RequestID any }
+		if json.Unmarshal(r.Params, &cancelled) == nil {
+			if id, err := jsonrpc.MakeID(cancelled.RequestID); err == nil {
+				t.answered(id)
+			}
+		}
+	}
+}
+
+// readMessage reads a line as a message; the code is that of what is wrong.
+func readMessage(line []byte) (m jsonrpc.Message, code int64, err error) {
+	if err := checkJSON(line); err != nil {
+		return nil, jsonrpc.CodeParseError, err
+	}
+	if m, err = jsonrpc.DecodeMessage(line); err != nil {
+		return nil, jsonrpc.CodeInvalidRequest, errors.New("is no request, response or notification of JSON-RPC 2.0, one a line")
+	}
+	return m, 0, nil
 }
