@@ -204,6 +204,16 @@ func TestFacts(t *testing.T) {
 
 // TestEscalation: too many removals at once are nobody's wish, and half of them
 // is not what was asked for either.
+func TestStructured(t *testing.T) {
+	for text, want := range map[string]bool{
+		"a: 1\n\nb = x\n": true, `{"a": 1}`: true, "": false, "a: 1\nand so on": false, "main.go\nREADME.md": false, "{}": false,
+	} {
+		if got := audit.Structured(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestRulesOnly(t *testing.T) {
 	a, err := audit.New(nil, audit.Options{RulesOnly: true})
 	if err != nil {

@@ -15,7 +15,20 @@ import (
 // passed over. A key that is there twice with values that differ is dropped: it
 // is not known which of them holds.
 func Facts(text string) map[string]string {
-	facts, clash := map[string]string{}, map[string]bool{}
+	facts, _ := readFacts(text)
+	return facts
+}
+
+// Structured reports whether all of a text can be read as Facts.
+func Structured(text string) bool {
+	facts, others := readFacts(text)
+	return len(facts) > 0 && others == 0
+}
+
+// readFacts reads Facts, and counts the lines of another form.
+func readFacts(text string) (facts map[string]string, others int) {
+	facts = map[string]string{}
+	clash := map[string]bool{}
 	add := func(key, value string) {
 		key, value = factKey(key), strings.TrimSpace(value)
 		if old, ok := facts[key]; ok && old != value {
@@ -32,13 +45,15 @@ func Facts(text string) map[string]string {
 		for line := range strings.Lines(normalLines(text)) {
 			if key, value, ok := keyValue(line); ok {
 				add(key, value)
+			} else if strings.TrimSpace(line) != "" {
+				others++
 			}
 		}
 	}
 	for key := range clash {
 		delete(facts, key)
 	}
-	return facts
+	return facts, others
 }
 
 // flatten adds the values of an object that are text, numbers or booleans.

@@ -94,7 +94,7 @@ func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *Aud
 	if err != nil && !errors.Is(err, audit.ErrEscalated) {
 		return nil, m.Name, err
 	}
-	return answerOf(&done), m.Name, nil
+	return AnswerOf(&done), m.Name, nil
 }
 
 // logFailures tells the operator what a client is not told: a provider's words.
@@ -104,7 +104,8 @@ func (s *Service) logFailures(c call, model string, failures []error) {
 	}
 }
 
-func answerOf(a *Audited) *AuditAnswer {
+// AnswerOf tells of an audit as the service does.
+func AnswerOf(a *Audited) *AuditAnswer {
 	r := a.Result
 	out := &AuditAnswer{Kept: []Kept{}, Verdicts: make([]Verdict, len(r.Verdicts)), Escalated: r.Escalated, Model: a.Model.Name, RequestID: a.Request}
 	counts := map[string]*int{audit.Stale: &out.Counts.Stale, audit.Valid: &out.Counts.Valid, audit.NotCovered: &out.Counts.NotCovered, audit.Unaudited: &out.Counts.Unaudited}

@@ -88,7 +88,7 @@ type AuditAnswer struct {
 	Model     string    `json:"model"`
 	Usage     Usage     `json:"usage"`
 	Failures  []Failure `json:"failures,omitempty" nullable:"false" doc:"Calls of the model that failed; their entries are unaudited."`
-	RequestID string    `json:"request_id"`
+	RequestID string    `json:"request_id,omitempty"`
 }
 
 // Kept is an entry that may be shown.

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (s *Store) readJSON(doc *document) error {
 		s.readValue(doc, v, lines)
 	}
 	if len(s.Memories) == 0 && s.Passed > 0 {
-		return fmt.Errorf("%w that is known: a record has a text under memory, fact, text, content or value", ErrEmpty)
+		return errors.New("its records are in no form that is known: one has a text under memory, fact, text, content or value")
 	}
 	if s.Format == "" {
 		s.Format = JSON

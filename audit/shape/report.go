@@ -51,14 +51,14 @@ func (r *Report) lines() (out []reported) {
 func (r *Report) Summary() string {
 	counts := map[string]int{}
 	for i := range r.Result.Verdicts {
-		if v := &r.Result.Verdicts[i]; v.Why == audit.Protected {
+		if v := &r.Result.Verdicts[i]; v.Why == audit.Protected || v.Why == audit.NotAsked {
 			counts[v.Why]++
 		} else {
 			counts[v.Status]++
 		}
 	}
 	var parts []string
-	for _, status := range append(order[:len(order):len(order)], audit.Protected) {
+	for _, status := range append(order[:len(order):len(order)], audit.Protected, audit.NotAsked) {
 		if n := counts[status]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(status, "-", " ")))
 		}
@@ -67,8 +67,8 @@ func (r *Report) Summary() string {
 	if r.Cost != "" {
 		judge += " for " + r.Cost
 	}
-	s := fmt.Sprintf("%s of %s against %s, by %s: %s.", count(len(r.Result.Verdicts), "entry", "entries"), r.Memories, r.Seen, judge, strings.Join(parts, ", "))
-	switch removed := len(r.Result.Verdicts) - len(r.Result.Kept); {
+	s := fmt.Sprintf("%s of %s against %s, by %s: %s.", count(len(r.Result.Verdicts), "entry", "entries"), r.Memories, r.Seen, judge, cmp.Or(strings.Join(parts, ", "), "nothing to audit"))
+	switch removed := len(r.Result.Verdicts) - len(r.Result.Kept) + len(r.Store.Besides(r.Result.Verdicts)); {
 	case r.Result.Escalated:
 		s += " More are stale than may be removed at once, so nothing was: a person should look."
 	case r.Shadow:

@@ -87,8 +87,8 @@ type entry struct {
 var ErrEmpty = errors.New("there is no memory in it")
 
 // Read reads a file, or what came through a pipe; its name tells apart what its
-// content does not. It is an error when it holds no memory or is in no form that
-// is known.
+// content does not. It is an error when it is in no form that is known, and
+// ErrEmpty, with a store all the same, when it holds no memory.
 func Read(name string, data []byte) (*Store, error) { return ReadAs("", name, data) }
 
 // ReadAs is Read of a file in a form that is known; "" is none.
@@ -101,7 +101,7 @@ func ReadAs(format Format, name string, data []byte) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(s.Memories) == 0 {
-		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
+		return s, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
 	return s, nil
 }

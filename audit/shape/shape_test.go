@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"a.json", `{"results": [`, "line 1 is not the JSON that it begins as: it ends in the middle of a value"},
 		{"a.json", "[1,\n2,\n}", "line 3 is not the JSON"},
-		{"a.json", `[1, 2]`, "there is no memory in it that is known"},
+		{"a.json", `[1, 2]`, "in no form that is known"},
 		{"a.json", `{"results": []}`, "there is no memory in it"},
 		{"a.json", strings.Repeat("[", 10_000), "nested deeper than 100"},
 		{"a.json", strings.Repeat(`{"a":`, 10_000), "nested deeper than 100"},

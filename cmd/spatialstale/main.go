@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,11 +27,19 @@ const (
 	exitDone    = 0
 	exitFailed  = 1 // it could not run
 	exitUsage   = 2
-	exitStopped = 3 // stopped early, or some trials failed
+	exitStopped = 3 // stopped early, or some of it failed
+	exitStale   = 4 // an audit found entries that are stale
+	exitOverCap = 5 // more of them than may be removed at once
 )
 
 // A stoppedError ends a command that did part of its work.
 type stoppedError struct{ error }
+
+// An exitWith ends a command that did its work with an exit code of its own; all
+// there is to say was said.
+type exitWith int
+
+func (code exitWith) Error() string { return fmt.Sprintf("exit code %d", int(code)) }
 
 // A usageError is a mistake in the command line.
 type usageError struct{ error }
@@ -46,6 +55,7 @@ type cli struct {
 	Trace    traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
 	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
 	Dataset  datasetCmd       `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
+	Audit    auditCmd         `cmd:"" help:"Audit a memory of your own against what is seen now, and leave out what is stale (docs/audit.md)."`
 	Models   modelsCmd        `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
 	Env      envCmd           `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
 	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
@@ -108,6 +118,10 @@ func execute(args []string, e env) int {
 	}
 	if err == nil || errors.Is(err, syscall.EPIPE) { // whoever read the output has seen enough
 		return exitDone
+	}
+	var code exitWith
+	if errors.As(err, &code) {
+		return int(code)
 	}
 	fmt.Fprintf(e.stderr, "spatialstale: %v\n", err)
 	var stopped stoppedError
@@ -175,6 +189,9 @@ func dispatch(args []string, e env) (err error) {
 	}()
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if len(args) == 2 && args[0] == "audit" && slices.Contains([]string{"-h", "--help"}, args[1]) {
+		args = []string{"audit", "memory", "--help"} // what audit does unless told otherwise
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
