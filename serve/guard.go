@@ -34,7 +34,12 @@ func askedOf(ctx context.Context) *asked { return ctx.Value(askedKey{}).(*asked)
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-const idHeader = "X-Request-Id"
+const (
+	idHeader = "X-Request-Id"
+	// keyHeader carries a request's key to the tools of MCP, which are shown its
+	// headers and nothing else. A client cannot set it.
+	keyHeader = "X-Spatialstale-Key"
+)
 
 // open are the paths that need neither token nor Host: they tell nothing.
 var openPaths = []string{"/healthz", "/readyz"}
@@ -48,7 +53,7 @@ func (s *Service) guard(mux *http.ServeMux) http.Handler {
 		if !requestID.MatchString(a.id) {
 			a.id = NewToken()[:16]
 		}
-		r.Header.Set(idHeader, a.id)
+		r.Header.Set(idHeader, a.id) // for withoutValues
 		w.Header().Set(idHeader, a.id)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -98,8 +103,10 @@ func (s *Service) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 			return err
 		}
 	}
-	s.requests.Store(a.id, r.Context())
-	defer s.requests.Delete(a.id)
+	key := NewToken()
+	r.Header.Set(keyHeader, key)
+	s.requests.Store(key, r.Context())
+	defer s.requests.Delete(key)
 	mux.ServeHTTP(w, r)
 	return nil
 }

@@ -30,12 +30,13 @@ func (s *Service) server(a *account) *mcp.Server {
 		Annotations: &mcp.ToolAnnotations{Title: "Audit a memory", ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in AuditRequest) (*mcp.CallToolResult, *AuditAnswer, error) {
 		c := call{account: a, id: NewToken()[:16], door: "mcp"}
-		if req.Extra != nil && req.Extra.Header != nil {
-			c.id = req.Extra.Header.Get(idHeader)
-			var done func()
-			ctx, done = s.untilGone(ctx, c.id)
-			defer done()
-		} else { // over HTTP, guard has waited for a turn
+		if request := s.requestOf(req); request != nil { // guard has waited for a turn
+			c.id = askedOf(request).id
+			var cancel func()
+			ctx, cancel = context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(request, cancel)() // the protocol does not tell of a client that has gone
+		} else {
 			leave, err := s.admit.enter(ctx, a)
 			if err != nil {
 				return nil, nil, inWords(err)
@@ -94,16 +95,17 @@ func schemaOf[T any]() json.RawMessage {
 	return b
 }
 
-// untilGone is ctx until the client of a request has gone, which the protocol
-// does not tell of by itself.
-func (s *Service) untilGone(ctx context.Context, id string) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	request, ok := s.requests.Load(id)
-	if !ok {
-		return ctx, cancel
+// requestOf is the context of the request over HTTP that holds a call, nil for a
+// call over a pair of streams.
+func (s *Service) requestOf(req *mcp.CallToolRequest) context.Context {
+	if req.Extra == nil {
+		return nil
 	}
-	stop := context.AfterFunc(request.(context.Context), cancel)
-	return ctx, func() { stop(); cancel() }
+	request, ok := s.requests.Load(req.Extra.Header.Get(keyHeader))
+	if !ok {
+		return nil
+	}
+	return request.(context.Context)
 }
 
 // mcpHandler serves the protocol over streamable HTTP, each request by itself:

@@ -130,7 +130,7 @@ type Service struct {
 	log      *slog.Logger
 	stopping chan struct{} // closed once no new work is wanted
 	stop     sync.Once
-	requests sync.Map // the contexts of requests under way, by their ids
+	requests sync.Map // the contexts of requests under way, by their keys
 }
 
 // New returns a service. A model that cannot be opened is an error.
