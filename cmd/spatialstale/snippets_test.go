@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spatialstale/spatialstale/audit/audittest"
 )
 
 // pages are the pages whose snippets are run, those in sh and in python, in the
 // order in which they stand, in one empty folder a page. One that is marked
 // "sh checkout" is run in a folder that has all of the repository's.
-var pages = []string{"export", "datasets", "python", "inspect", "methods"}
+var pages = []string{"export", "datasets", "python", "inspect", "methods", "audit"}
 
 // Would fail if a snippet of the documentation did not work.
 func TestSnippets(t *testing.T) {
@@ -34,6 +36,9 @@ func TestSnippets(t *testing.T) {
 	env := append(os.Environ(),
 		"PATH="+bin+string(os.PathListSeparator)+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"PYTHONPATH="+filepath.Join(root, "python"), "PYTHONDONTWRITEBYTECODE=1", "HF_HUB_OFFLINE=1", "HF_HOME="+t.TempDir())
+	local := (&audittest.Model{Rule: missingFile}).Serve() // what docs/audit.md calls a model on this machine
+	defer local.Close()
+	env = append(env, "LOCAL_BASE_URL="+local.URL, "LOCAL_API_KEY=none")
 	block := regexp.MustCompile("(?ms)^```(sh|sh checkout|python)\n(.*?)^```$")
 	// A program between blank lines, and no line of JSON.
 	indented := regexp.MustCompile("(?m)^\n    [^{ ]")
@@ -100,4 +105,17 @@ grep -q "^${extra%]} = " "$folder/pyproject.toml"
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// missingFile is a rule of audits: an entry is stale when it names a file that the
+// observation does not, valid when it does.
+func missingFile(entry, observation string) string {
+	_, name, ok := strings.Cut(entry, "the file ")
+	switch name = strings.TrimSuffix(name, "."); {
+	case !ok:
+		return "not_covered"
+	case strings.Contains(observation, name):
+		return "valid"
+	}
+	return "stale"
 }
