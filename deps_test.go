@@ -37,7 +37,8 @@ var mayImport = map[string][]string{
 	"audit/judge":            {"llm"},                              // knows nothing of lakes
 	"audit":                  {"llm", "llm/models", "audit/judge"}, // knows nothing of trials either
 	"audit/audittest":        {"llm"},
-	"serve":                  {"audit", "llm", "llm/price"},
+	"audit/provenance":       {"audit", "llm/price"},
+	"serve":                  {"audit", "audit/provenance", "llm", "llm/price"},
 	"audit/shape":            {"audit"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"method":                 {"navigate", "llm", "audit/judge"},

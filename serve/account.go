@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -117,6 +118,7 @@ type account struct {
 	Account
 	budget *price.Budget
 	models []*opened // those that it may ask; the first is its default
+	rules  *opened   // no model
 	secret []byte    // for check entries
 	keep   Recorder
 	turns  turns
@@ -162,12 +164,9 @@ func (s *Service) open(a Account) (*account, error) {
 		if err != nil {
 			return nil, err
 		}
-		first, err := audit.New(model, audit.Options{})
-		if err != nil {
-			return nil, err
-		}
-		out.models = append(out.models, &opened{m, model, audit.NewSession(first, s.options.Limits.Cache)})
+		out.models = append(out.models, &opened{m, model, s.session()})
 	}
+	out.rules = &opened{Model{Name: noModel}, nil, s.session()}
 	if s.options.Keep != nil {
 		keep, err := s.options.Keep(a.Name)
 		if err != nil {
@@ -177,6 +176,9 @@ func (s *Service) open(a Account) (*account, error) {
 	}
 	return out, nil
 }
+
+// session returns an empty memory of verdicts, for auditors to come.
+func (s *Service) session() *audit.Session { return audit.NewSession(nil, s.options.Limits.Cache) }
 
 // holder returns the account with a token, nil for none. How long it takes does
 // not depend on the tokens.
@@ -190,13 +192,13 @@ func (s *Service) holder(token string) (found *account) {
 	return found
 }
 
+// noModel is the name of nobody: rules alone judge then.
+const noModel = "none"
+
 // model returns one that the account may ask; "" is its first.
 func (a *account) model(name string) (*opened, error) {
-	if name == "" && len(a.models) > 0 {
-		return a.models[0], nil
-	}
-	for _, m := range a.models {
-		if m.Name == name {
+	for _, m := range append(slices.Clip(a.models), a.rules) {
+		if name == "" || m.Name == name {
 			return m, nil
 		}
 	}
@@ -204,5 +206,5 @@ func (a *account) model(name string) (*opened, error) {
 	for i, m := range a.models {
 		names[i] = m.Name
 	}
-	return nil, failf(422, "no model is called %q here; there are %q", name, names)
+	return nil, failf(http.StatusUnprocessableEntity, "no model is called %q here; there are %q, and %s for rules alone", name, names, noModel)
 }

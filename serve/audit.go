@@ -1,29 +1,20 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 
 	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/provenance"
 	"github.com/spatialstale/spatialstale/llm/price"
 )
 
-// A Recorder notes verdicts, to be looked at later.
+// A Recorder keeps what judged entries, to be looked at later.
 type Recorder interface {
-	Record(a Audited) error
-}
-
-// Audited is an audit that was made.
-type Audited struct {
-	Request     string // its id
-	Trigger     string // what set it off
-	Model       Model
-	Prompt      string // the version of the words that it was asked in
-	Memories    []audit.Memory
-	Observation audit.Observation
-	Result      *audit.Result
+	Append(a *provenance.Audit) error
 }
 
 // A call is one request for an audit.
@@ -61,6 +52,7 @@ func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *Aud
 	if err != nil {
 		return nil, "", err
 	}
+	done := &provenance.Audit{ID: c.id, Trigger: cmp.Or(r.Trigger, c.door), Model: m.Name, Price: m.Price}
 	if err := r.check(&s.options.Limits); err != nil {
 		return nil, m.Name, err
 	}
@@ -69,32 +61,27 @@ func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *Aud
 		return nil, m.Name, err
 	}
 	options.Secret, options.Progress, options.Now = c.account.secret, c.progress, s.options.Now
+	options.RulesOnly = m.model == nil
 	auditor, err := audit.New(m.model, options)
 	if err != nil {
 		return nil, m.Name, err
 	}
-	done := Audited{
-		Request: c.id, Trigger: c.door, Model: m.Model, Prompt: auditor.PromptVersion(), Memories: r.memories(),
-		Observation: audit.Observation(r.Observation),
-	}
-	if r.Trigger != "" {
-		done.Trigger = r.Trigger
-	}
+	done.Prompt, done.Memories, done.Observation = auditor.PromptVersion(), r.memories(), audit.Observation(r.Observation)
 	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.Time)
 	defer cancel()
 	done.Result, err = m.session.With(auditor).Audit(ctx, done.Memories, done.Observation)
 	if done.Result != nil {
 		s.logFailures(c, m.Name, done.Result.Failures)
 		if c.account.keep != nil {
-			if kept := c.account.keep.Record(done); kept != nil {
-				s.log.Error("verdicts were not noted", "request", c.id, "token", c.account.Name, "error", kept)
+			if kept := c.account.keep.Append(done); kept != nil {
+				s.log.Error("verdicts were not kept", "request", c.id, "token", c.account.Name, "error", kept)
 			}
 		}
 	}
 	if err != nil && !errors.Is(err, audit.ErrEscalated) {
 		return nil, m.Name, err
 	}
-	return AnswerOf(&done), m.Name, nil
+	return AnswerOf(done), m.Name, nil
 }
 
 // logFailures tells the operator what a client is not told: a provider's words.
@@ -105,9 +92,9 @@ func (s *Service) logFailures(c call, model string, failures []error) {
 }
 
 // AnswerOf tells of an audit as the service does.
-func AnswerOf(a *Audited) *AuditAnswer {
+func AnswerOf(a *provenance.Audit) *AuditAnswer {
 	r := a.Result
-	out := &AuditAnswer{Kept: []Kept{}, Verdicts: make([]Verdict, len(r.Verdicts)), Escalated: r.Escalated, Model: a.Model.Name, RequestID: a.Request}
+	out := &AuditAnswer{Kept: []Kept{}, Verdicts: make([]Verdict, len(r.Verdicts)), Escalated: r.Escalated, Model: a.Model, RequestID: a.ID}
 	counts := map[string]*int{audit.Stale: &out.Counts.Stale, audit.Valid: &out.Counts.Valid, audit.NotCovered: &out.Counts.NotCovered, audit.Unaudited: &out.Counts.Unaudited}
 	for i, v := range r.Verdicts {
 		out.Verdicts[i] = Verdict(v)
@@ -118,7 +105,7 @@ func AnswerOf(a *Audited) *AuditAnswer {
 		}
 		out.Kept = append(out.Kept, Kept{Index: i, ID: v.ID, Text: r.Kept[len(out.Kept)].Text})
 	}
-	out.Usage = usageOf(r, a.Model.Price)
+	out.Usage = usageOf(r, a.Price)
 	failures := map[string]int{}
 	for _, err := range r.Failures {
 		failures[failure(err)]++

@@ -20,7 +20,7 @@ import (
 type AuditRequest struct {
 	Memories    []Memory    `json:"memories" nullable:"false" doc:"The entries of the memory, in order."`
 	Observation Observation `json:"observation" doc:"What is seen now. It has a text, facts or images."`
-	Model       string      `json:"model,omitempty" doc:"One of the listed models; the first unless given."`
+	Model       string      `json:"model,omitempty" doc:"One of the listed models, the first unless given; none for rules alone, which cost nothing."`
 	Context     string      `json:"context,omitempty" maxLength:"4000" doc:"What the memory and the observation are about, in a sentence or two."`
 	Policy      Policy      `json:"policy,omitempty" doc:"What happens to stale entries: remove leaves them out (the default), mark and unknown keep them with words to that effect, correct leaves them out and proposes what they should say."`
 	Protect     []string    `json:"protect,omitempty" maxItems:"64" doc:"Kinds of entries about which no model is asked and which are never removed, such as rule, preference or event."`

@@ -48,7 +48,7 @@ type Options struct {
 	Version string       // of the program
 	Log     *slog.Logger // of requests; nil for none
 	Now     func() time.Time
-	// Keep is what verdicts are noted in for an account; nil for nobody.
+	// Keep opens what an account's verdicts are kept in; nil for nothing.
 	Keep func(account string) (Recorder, error)
 
 	// For HTTP only.
@@ -147,6 +147,9 @@ func New(o Options) (*Service, error) {
 		return nil, errors.New("serve: no model is listed that requests may ask")
 	}
 	for i, m := range o.Models {
+		if m.Name == noModel {
+			return nil, fmt.Errorf("serve: no model can be called %q, which stands for rules alone", m.Name)
+		}
 		if m.Name == "" || slices.ContainsFunc(o.Models[:i], func(other Model) bool { return other.Name == m.Name }) {
 			return nil, fmt.Errorf("serve: two models, or one without a name, are called %q", m.Name)
 		}

@@ -198,6 +198,7 @@ func TestOptions(t *testing.T) {
 		{"closed, with a cap on what is asked", `"context": "a farm", "closed": true, "max_asked": 1`, `"why":"over the cap"`},
 		{"a claim that is honoured", `"honour": {"expiry": true}`, `"tier":"record"`},
 		{"a claim that is not", `"honour": {"protected": true}`, `does not let requests honour protected`},
+		{"rules alone", `"model": "none", "context": "x"`, `"why":"not asked"`},
 		{"an unknown model", `"model": "openai/gpt-4o"`, `no model is called \"openai/gpt-4o\" here`},
 		{"an unknown policy", `"policy": "burn"`, `body.policy`},
 		{"an address", `"base_url": "http://10.0.0.1/"`, `unexpected property`},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/provenance"
 	"github.com/spatialstale/spatialstale/audit/shape"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/models"
@@ -27,6 +28,7 @@ import (
 
 type auditCmd struct {
 	Memory auditMemoryCmd `cmd:"" default:"withargs" help:"Audit a memory of your own against what is seen now. The filtered memory goes to the standard output in its own form, the report to the standard error. Exit code 4 says that something is stale, 5 that more is than may be removed at once, 3 that some of it could not be audited."`
+	Log    auditLogCmd    `cmd:"" help:"Show what judged the entries of a memory, out of a log that was kept (docs/serve.md)."`
 }
 
 type auditMemoryCmd struct {
@@ -98,7 +100,7 @@ func (c *auditMemoryCmd) Run(e *env) error {
 	if result == nil {
 		return err
 	}
-	answer := serve.AnswerOf(&serve.Audited{Model: serve.Model{Name: c.Model, Price: priced}, Result: result})
+	answer := serve.AnswerOf(&provenance.Audit{Model: c.Model, Price: priced, Result: result})
 	report := shape.Report{Store: store, Result: result, Memories: named(c.Memories), Seen: from, Shadow: c.Shadow}
 	if model != nil {
 		report.Judge = c.Model

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit"
+	"github.com/spatialstale/spatialstale/audit/provenance"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
@@ -21,6 +23,7 @@ import (
 // serviceFlags are what serve and mcp have in common.
 type serviceFlags struct {
 	connectionFlags
+	logFlags
 	Model       []string      `required:"" sep:"none" placeholder:"[NAME=]MODEL" help:"A model that requests may ask, such as openai/gpt-4o, by a name of your choice; repeat. The first is asked where a request names none."`
 	NoSchema    bool          `help:"Never ask for output that follows a schema."`
 	Detail      string        `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
@@ -66,6 +69,13 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	o.Honour = audit.Honour{Kind: has("kind"), Protected: has("protected"), ReplacedBy: has("replaced_by"), Expiry: has("expiry")}
 	o.Limits = serve.Limits{Memories: f.MaxMemories, Body: f.MaxBody, Time: f.AuditTime, Audits: f.MaxAudits, AuditsEach: f.MaxAudits}
 	o.Version, o.Now = run.Version(), e.now
+	if f.Log != "" {
+		o.Keep = func(account string) (serve.Recorder, error) {
+			return provenance.Open(filepath.Join(f.Log, account), provenance.Options{
+				Keep: time.Duration(f.Keep), Reasons: f.LogReasons, Now: e.now, Warn: func(text string) { fmt.Fprintln(e.stderr, text) },
+			})
+		}
+	}
 	return o, nil
 }
 
