@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spatialstale/spatialstale/audit"
 )
@@ -121,8 +122,14 @@ var flagWords = map[string]string{
 }
 
 // Text is the report for a terminal of so many columns, with colours or
-// without.
+// without; 0 columns are a file, whose lines are not wrapped.
 func (r *Report) Text(width int, colours bool) string {
+	summary := r.Summary()
+	if width > 0 {
+		summary = wrap(summary, width)
+	} else {
+		width = 200
+	}
 	paint := func(code, text string) string {
 		if !colours {
 			return text
@@ -143,7 +150,28 @@ func (r *Report) Text(width int, colours bool) string {
 	if len(lines) > 0 {
 		b.WriteByte('\n')
 	}
-	b.WriteString(r.Summary() + "\n")
+	b.WriteString(summary + "\n")
+	return b.String()
+}
+
+// wrap breaks a text between words into lines of so many characters.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
 	return b.String()
 }
 

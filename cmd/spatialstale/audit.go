@@ -109,8 +109,12 @@ func (c *auditMemoryCmd) Run(e *env) error {
 		report.Cost = fmt.Sprintf("$%.4f", *cost)
 	}
 	if !c.Quiet {
-		colours := isTerminal(e.stderr) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if _, err := io.WriteString(e.stderr, report.Text(terminalWidth(e.stderr), colours)); err != nil {
+		width := 0
+		if isTerminal(e.stderr) {
+			width = terminalWidth(e.stderr)
+		}
+		colours := width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if _, err := io.WriteString(e.stderr, report.Text(width, colours)); err != nil {
 			return err
 		}
 	}
