@@ -97,7 +97,7 @@ func (l *reported) what() string {
 	if v.Tier == audit.TierModel && v.Confidence != nil {
 		notes = append(notes, fmt.Sprintf("sure to %.0f%%", 100**v.Confidence))
 	} else if v.Tier != "" && v.Tier != audit.TierModel {
-		notes = append(notes, "by its "+v.Tier)
+		notes = append(notes, tierWords[v.Tier])
 	}
 	for _, f := range v.Flags {
 		notes = append(notes, flagWords[f])
@@ -114,6 +114,8 @@ func (l *reported) what() string {
 	}
 	return s
 }
+
+var tierWords = map[string]string{audit.TierRecord: "by its own record", audit.TierFacts: "by what is seen"}
 
 var flagWords = map[string]string{
 	audit.FlagInstructions: "it reads like instructions to the auditor",
