@@ -11,6 +11,7 @@ import (
 	_ "image/jpeg"
 	"image/png"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,6 +40,10 @@ const (
 	maxImagePixels = 50_000_000
 )
 
+// decoding holds as many pictures as are decoded at once, whoever audits: each
+// takes eight bytes a pixel while it is, and a processor.
+var decoding = make(chan struct{}, runtime.GOMAXPROCS(0))
+
 // picture reads an image file, whose size in pixels is known before it is
 // decoded. A file that is no PNG is made one.
 func picture(file []byte) (llm.Part, error) {
@@ -52,6 +57,8 @@ func picture(file []byte) (llm.Part, error) {
 	if c.Width*c.Height > maxImagePixels {
 		return llm.Part{}, fmt.Errorf("a picture of %d×%d pixels; the most is %d million", c.Width, c.Height, maxImagePixels/1_000_000)
 	}
+	decoding <- struct{}{}
+	defer func() { <-decoding }()
 	img, _, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
 		return llm.Part{}, fmt.Errorf("a picture that is not a readable %s file: %w", strings.ToUpper(format), err)

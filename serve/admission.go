@@ -8,7 +8,8 @@ import (
 
 // An admission lets a number of audits through at once, and a number wait.
 type admission struct {
-	limits Limits
+	limits   Limits
+	stopping <-chan struct{} // closed once nobody who waits need be let in
 	turns
 }
 
@@ -20,7 +21,9 @@ type turns struct {
 
 func newTurns(n int) turns { return turns{make(chan struct{}, n), new(atomic.Int64)} }
 
-func newAdmission(l Limits) *admission { return &admission{l, newTurns(l.Audits)} }
+func newAdmission(l Limits, stopping <-chan struct{}) *admission {
+	return &admission{l, stopping, newTurns(l.Audits)}
+}
 
 func (a *admission) running() int { return len(a.taken) }
 
@@ -42,24 +45,22 @@ func (a *admission) enter(ctx context.Context, who *account) (leave func(), err 
 	defer a.waiting.Add(-1)
 	ctx, cancel := context.WithTimeoutCause(ctx, a.limits.Time, full(http.StatusServiceUnavailable, "no turn came: the service is busy"))
 	defer cancel()
-	if err := who.turns.enter(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.turns.enter(ctx); err != nil {
-		<-who.turns.taken
+	for i, t := range []turns{who.turns, a.turns} {
+		select {
+		case t.taken <- struct{}{}:
+			continue
+		case <-a.stopping:
+			err = full(http.StatusServiceUnavailable, "the service is stopping")
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if i > 0 {
+			<-who.turns.taken
+		}
 		return nil, err
 	}
 	return func() {
 		<-a.taken
 		<-who.turns.taken
 	}, nil
-}
-
-func (t turns) enter(ctx context.Context) error {
-	select {
-	case t.taken <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -28,7 +28,7 @@ type call struct {
 // audit makes an audit. Its error is a fault.
 func (s *Service) audit(ctx context.Context, c call, r *AuditRequest) (*AuditAnswer, error) {
 	began := s.options.Now()
-	answer, model, err := s.try(ctx, c, r)
+	answer, model, err := s.safely(ctx, c, r)
 	took := s.options.Now().Sub(began)
 	outcome := "audited"
 	if err != nil {
@@ -45,7 +45,19 @@ func (s *Service) audit(ctx context.Context, c call, r *AuditRequest) (*AuditAns
 }
 
 // outcomes are the words of statuses in metrics; others are invalid.
-var outcomes = map[int]string{402: "over-budget", 403: "forbidden", 429: "too-many", 499: "given-up", 502: "model-failed", 503: "unavailable", 504: "timeout"}
+var outcomes = map[int]string{500: "fault", 402: "over-budget", 403: "forbidden", 429: "too-many", 499: "given-up", 502: "model-failed", 503: "unavailable", 504: "timeout"}
+
+// safely is try, and a fault of the program is an error like others: it ends one
+// audit, and not the service.
+func (s *Service) safely(ctx context.Context, c call, r *AuditRequest) (answer *AuditAnswer, model string, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			s.logFault(c.id, value)
+			answer, err = nil, &fault500
+		}
+	}()
+	return s.try(ctx, c, r)
+}
 
 func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *AuditAnswer, model string, err error) {
 	m, err := c.account.model(r.Model)

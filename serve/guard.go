@@ -88,8 +88,9 @@ func (s *Service) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 		return err
 	}
 	a := askedOf(r.Context())
-	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if a.account = s.holder(token); !bearer || a.account == nil {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if a.account = s.holder(token); a.account == nil || !strings.EqualFold(scheme, "Bearer") {
+		a.account = nil
 		w.Header().Set("WWW-Authenticate", `Bearer realm="spatialstale"`)
 		return failf(http.StatusUnauthorized, "this needs a token: send the header \"Authorization: Bearer TOKEN\" with one that the service was started with")
 	}
@@ -183,20 +184,24 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 		return failf(http.StatusBadRequest, "the body was cut off")
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	if err := checkJSON(body); err != nil {
+	if err := checkJSON(body, valuesOf(l.Memories)); err != nil {
 		return failf(http.StatusBadRequest, "the body %v", err)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }
 
-// checkJSON looks that a text is UTF-8, one JSON value, and not nested deeper
-// than anything that is asked for here.
-func checkJSON(b []byte) error {
+// valuesOf is how many values a request with so many entries has at most, amply
+// counted: each takes many times its bytes once it is read.
+func valuesOf(memories int) int { return 1000 + 32*memories }
+
+// checkJSON looks that a text is UTF-8, one JSON value, not nested deeper than
+// anything that is asked for here, and of no more values than so many.
+func checkJSON(b []byte, most int) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not valid UTF-8")
 	}
-	depth, inString, escaped := 0, false, false
+	depth, values, inString, escaped := 0, 1, false, false
 	for _, c := range b {
 		switch {
 		case escaped:
@@ -209,8 +214,13 @@ func checkJSON(b []byte) error {
 			if depth++; depth > maxDepth {
 				return fmt.Errorf("is nested deeper than %d levels", maxDepth)
 			}
+			values++
 		case c == '}' || c == ']':
 			depth--
+		case c == ',':
+			if values++; values > most {
+				return fmt.Errorf("has more than %d values", most)
+			}
 		}
 	}
 	if !json.Valid(b) {
@@ -244,14 +254,19 @@ func problem(id string, f *fault) *huma.ErrorModel {
 
 // recovered ends a request that panicked.
 func (s *Service) recovered(r *http.Request, w *recorder, fault any) {
-	a := askedOf(r.Context())
 	if err, ok := fault.(error); r.Context().Err() != nil || ok && (errors.Is(err, http.ErrAbortHandler) || isNetwork(err)) {
 		return // the client is gone
 	}
-	s.log.Error("a fault of the program; please report it", "request", a.id, "fault", fmt.Sprintf("%T", fault), "stack", string(debug.Stack()))
+	a := askedOf(r.Context())
+	s.logFault(a.id, fault)
 	if *w.status == 0 {
 		writeFault(w, a.id, &fault500)
 	}
+}
+
+// logFault tells of a panic without its value, which may hold what was sent.
+func (s *Service) logFault(id string, value any) {
+	s.log.Error("a fault of the program; please report it", "request", id, "fault", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 }
 
 var fault500 = fault{status: http.StatusInternalServerError, text: "a fault of the program; the operator's log has more under this request's id"}

@@ -133,6 +133,9 @@ func problemOf(id string, err error) error {
 func withoutValues(ctx huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok {
 		p.Instance = "urn:request:" + ctx.Header(idHeader)
+		if len(p.Errors) > maxErrors {
+			p.Errors = p.Errors[:maxErrors]
+		}
 		for _, e := range p.Errors {
 			e.Value = nil
 		}

@@ -150,7 +150,7 @@ func (r *AuditRequest) check(l *Limits) error {
 	if size > l.Observation {
 		return invalid("the observation has %d bytes; at most %d are taken", size, l.Observation)
 	}
-	images := 0
+	var images pictures
 	for i := range r.Memories {
 		m := &r.Memories[i]
 		for what, text := range map[string]string{"id": m.ID, "kind": m.Kind, "claimed kind": m.Claims.Kind, "replaced_by": m.Claims.ReplacedBy} {
@@ -160,20 +160,23 @@ func (r *AuditRequest) check(l *Limits) error {
 				}
 			}
 		}
-		if err := l.images(m.Images, &images); err != nil {
+		if err := images.add(m.Images, l); err != nil {
 			return invalid("memory %d: %v", i+1, err)
 		}
 	}
-	if err := l.images(r.Observation.Images, &images); err != nil {
+	if err := images.add(r.Observation.Images, l); err != nil {
 		return invalid("the observation: %v", err)
 	}
 	return nil
 }
 
-// images checks images by their headers, before anything of them is decoded.
-func (l *Limits) images(files [][]byte, seen *int) error {
+// pictures count the images of a request.
+type pictures struct{ files, pixels int }
+
+// add counts images by their headers, before anything of them is decoded.
+func (p *pictures) add(files [][]byte, l *Limits) error {
 	for _, file := range files {
-		if *seen++; *seen > l.Images {
+		if p.files++; p.files > l.Images {
 			return fmt.Errorf("a request has at most %d images", l.Images)
 		}
 		if len(file) > l.ImageBytes {
@@ -183,9 +186,10 @@ func (l *Limits) images(files [][]byte, seen *int) error {
 		if err != nil {
 			return fmt.Errorf("an image that is not a readable PNG, JPEG or GIF file")
 		}
-		if c.Width <= 0 || c.Height <= 0 || c.Width > l.ImagePixels/c.Height {
-			return fmt.Errorf("an image of %d×%d pixels; at most %d are taken", c.Width, c.Height, l.ImagePixels)
+		if c.Width <= 0 || c.Height <= 0 || c.Width > (l.ImagePixels-p.pixels)/c.Height {
+			return fmt.Errorf("an image of %d×%d pixels; at most %d are taken, all images together", c.Width, c.Height, l.ImagePixels)
 		}
+		p.pixels += c.Width * c.Height
 	}
 	return nil
 }

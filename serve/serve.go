@@ -65,7 +65,7 @@ type Limits struct {
 	Observation int           // bytes of its text and facts
 	Images      int           // of a request, entries' and observation's together
 	ImageBytes  int           // of one image
-	ImagePixels int           // of one image, by its header
+	ImagePixels int           // of them together, by their headers
 	BodyTime    time.Duration // for a request to arrive
 	Time        time.Duration // for an audit
 	Audits      int           // under way at once
@@ -79,7 +79,7 @@ type Limits struct {
 // DefaultLimits are the limits unless told otherwise.
 var DefaultLimits = Limits{
 	Body: 8 << 20, Memories: 10_000, Observation: 256 << 10,
-	Images: 16, ImageBytes: 4 << 20, ImagePixels: 10_000_000,
+	Images: 16, ImageBytes: 4 << 20, ImagePixels: 16_000_000,
 	BodyTime: 30 * time.Second, Time: 5 * time.Minute,
 	Audits: 64, AuditsEach: 32, Waiting: 2048, WaitingEach: 1024, Connections: 4096,
 	Cache: 20_000,
@@ -88,10 +88,7 @@ var DefaultLimits = Limits{
 // Bounds that nobody wishes to change.
 const (
 	maxDepth    = 32 // of a request's JSON
-	maxID       = 512
-	maxKind     = 128
-	maxKinds    = 64
-	maxContext  = 4000
+	maxErrors   = 10 // of a request, that are told
 	headerTime  = 5 * time.Second
 	maxHeader   = 16 << 10
 	answerTime  = 30 * time.Second // for a client to take its answer
@@ -154,7 +151,8 @@ func New(o Options) (*Service, error) {
 			return nil, fmt.Errorf("serve: two models, or one without a name, are called %q", m.Name)
 		}
 	}
-	s := &Service{options: o, admit: newAdmission(limits), metrics: newMetrics(), log: o.Log, stopping: make(chan struct{})}
+	stopping := make(chan struct{})
+	s := &Service{options: o, admit: newAdmission(limits, stopping), metrics: newMetrics(), log: o.Log, stopping: stopping}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -270,10 +270,15 @@ func TestDoors(t *testing.T) {
 // A service that is told to stop must answer what it has begun.
 func TestStop(t *testing.T) {
 	m := &audittest.Model{Rule: audittest.Gone, Delay: 300 * time.Millisecond}
-	s := start(t, serve.Options{Models: []serve.Model{listed("slow", m)}})
+	s := start(t, serve.Options{Models: []serve.Model{listed("slow", m)}, Limits: serve.Limits{Audits: 1}})
 	answered := make(chan *reply)
 	go func() { answered <- s.audit(t, alice, farm) }()
 	for m.Calls() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	waits := make(chan *reply)
+	go func() { waits <- s.audit(t, bob, farm) }()
+	for !strings.Contains(s.do(t, alice, http.MethodGet, "/metrics", "", nil).body, "spatialstale_audits_waiting 1\n") {
 		time.Sleep(time.Millisecond)
 	}
 	if err := s.stop(); err != nil {
@@ -281,6 +286,9 @@ func TestStop(t *testing.T) {
 	}
 	if r := <-answered; r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := <-waits; r.status != 503 || r.header.Get("Retry-After") == "" || r.detail() != "the service is stopping" {
+		t.Errorf("one that waited: %d %s", r.status, r.body)
 	}
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
 		conn.Close()

@@ -27,7 +27,7 @@ func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, w
 	from, lines := io.Pipe()
 	t := &talk{out: out, unanswered: map[jsonrpc.ID]bool{}, told: make(chan struct{}, 1)}
 	read := make(chan error, 1)
-	go func() { read <- t.passLines(in, s.options.Limits.Body, lines) }()
+	go func() { read <- t.passLines(in, &s.options.Limits, lines) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -97,12 +97,12 @@ func (t *talk) wait(ctx context.Context) {
 
 // passLines passes on lines that can be read safely. Any other is answered with
 // an error and left out, so that the client that sent it can go on.
-func (t *talk) passLines(in io.Reader, most int, pass io.Writer) error {
+func (t *talk) passLines(in io.Reader, l *Limits, pass io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, long, end := readLine(r, most)
+		line, long, end := readLine(r, l.Body)
 		if len(line) > 0 || long {
-			if err := t.passLine(line, long, most, pass); err != nil {
+			if err := t.passLine(line, long, l, pass); err != nil {
 				return err
 			}
 		}
@@ -125,13 +125,13 @@ func readLine(r *bufio.Reader, most int) (line []byte, long bool, err error) {
 	}
 }
 
-func (t *talk) passLine(line []byte, long bool, most int, pass io.Writer) error {
+func (t *talk) passLine(line []byte, long bool, l *Limits, pass io.Writer) error {
 	if len(bytes.TrimSpace(line)) == 0 && !long {
 		return nil
 	}
-	m, code, wrong := readMessage(line)
+	m, code, wrong := readMessage(line, valuesOf(l.Memories))
 	if long {
-		code, wrong = jsonrpc.CodeParseError, fmt.Errorf("is larger than %d bytes", most)
+		code, wrong = jsonrpc.CodeParseError, fmt.Errorf("is larger than %d bytes", l.Body)
 	}
 	if wrong != nil {
 		answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": "the message " + wrong.Error()}})
@@ -168,8 +168,8 @@ func (t *talk) asked(m jsonrpc.Message) {
 }
 
 // readMessage reads a line as a message; the code is that of what is wrong.
-func readMessage(line []byte) (m jsonrpc.Message, code int64, err error) {
-	if err := checkJSON(line); err != nil {
+func readMessage(line []byte, values int) (m jsonrpc.Message, code int64, err error) {
+	if err := checkJSON(line, values); err != nil {
 		return nil, jsonrpc.CodeParseError, err
 	}
 	if m, err = jsonrpc.DecodeMessage(line); err != nil {
