@@ -187,6 +187,9 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 	if err := checkJSON(body, valuesOf(l.Memories)); err != nil {
 		return failf(http.StatusBadRequest, "the body %v", err)
 	}
+	if b := bytes.TrimLeft(body, " \t\r\n"); b[0] != '{' { // a batch of calls would be many audits in one turn
+		return failf(http.StatusBadRequest, "the body is one JSON object")
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }

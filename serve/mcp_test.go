@@ -328,8 +328,16 @@ func TestMCPOverHTTP(t *testing.T) {
 	if again.Usage.Calls != 0 || !reflect.DeepEqual(again.Counts, got.Counts) {
 		t.Errorf("by HTTP: %+v", again)
 	}
-	if status, _, _ := s.post(t, t.Context(), "{", nil); status != 400 {
-		t.Errorf("no JSON: %d", status)
+	const now = `"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"}, "io.modelcontextprotocol/clientCapabilities": {}}`
+	status, came, err = s.post(t, t.Context(), `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {`+now+`, "name": "audit_memory", "arguments": `+farm+`}}`,
+		http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"audit_memory"}})
+	if status != 200 || len(came) != 1 || err != nil || !strings.Contains(string(resultOf(t, came[0]).StructuredContent), `"stale":1`) {
+		t.Errorf("the protocol as it is now: %d %+v %v", status, came, err)
+	}
+	for name, body := range map[string]string{"no JSON": "{", "a batch": "[" + callTool("1", "list_models", "{}") + "]"} {
+		if status, _, _ := s.post(t, t.Context(), body, nil); status != 400 {
+			t.Errorf("%s: %d", name, status)
+		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		if r := s.do(t, alice, method, "/mcp", "", nil); r.status != 405 {

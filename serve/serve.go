@@ -40,9 +40,9 @@ type Model struct {
 	Price *price.Price // nil where it is not known
 }
 
-// Options say what a service allows. Only Models is needed by all.
+// Options say what a service allows.
 type Options struct {
-	Models  []Model // the first is the default
+	Models  []Model // the first is the default; without any, rules alone judge
 	Honour  audit.Honour
 	Limits  Limits
 	Version string       // of the program
@@ -139,9 +139,6 @@ func New(o Options) (*Service, error) {
 	o.Limits = limits
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if len(o.Models) == 0 {
-		return nil, errors.New("serve: no model is listed that requests may ask")
 	}
 	for i, m := range o.Models {
 		if m.Name == noModel {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,7 +25,7 @@ import (
 type serviceFlags struct {
 	connectionFlags
 	logFlags
-	Model       []string      `required:"" sep:"none" placeholder:"[NAME=]MODEL" help:"A model that requests may ask, such as openai/gpt-4o, by a name of your choice; repeat. The first is asked where a request names none."`
+	Model       []string      `required:"" sep:"none" placeholder:"[NAME=]MODEL" help:"A model that requests may ask, such as openai/gpt-4o, by a name of your choice; repeat. The first is asked where a request names none. With none alone, rules judge."`
 	NoSchema    bool          `help:"Never ask for output that follows a schema."`
 	Detail      string        `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
 	InFlight    int           `placeholder:"N" help:"Most calls of each model under way at once, of each token; 64 unless given."`
@@ -54,6 +55,9 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 		if before, after, ok := strings.Cut(given, "="); ok && !strings.Contains(before, "/") {
 			name, model = before, after
 		}
+		if given == "none" {
+			continue
+		}
 		if err := models.Check(model); err != nil {
 			return o, usageError{err}
 		}
@@ -67,7 +71,7 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	}
 	has := func(claim string) bool { return slices.Contains(f.Honour, claim) }
 	o.Honour = audit.Honour{Kind: has("kind"), Protected: has("protected"), ReplacedBy: has("replaced_by"), Expiry: has("expiry")}
-	o.Limits = serve.Limits{Memories: f.MaxMemories, Body: f.MaxBody, Time: f.AuditTime, Audits: f.MaxAudits, AuditsEach: f.MaxAudits}
+	o.Limits = serve.Limits{Memories: f.MaxMemories, Body: f.MaxBody, Time: f.AuditTime, Audits: f.MaxAudits, AuditsEach: (f.MaxAudits + 1) / 2}
 	o.Version, o.Now = run.Version(), e.now
 	if f.Log != "" {
 		o.Keep = func(account string) (serve.Recorder, error) {
@@ -140,6 +144,7 @@ func (c *serveCmd) accounts(o *serve.Options) (made string, err error) {
 		o.Accounts, err = serve.ReadAccounts(c.Tokens)
 		return "", err
 	}
+	o.Limits.AuditsEach = cmp.Or(c.MaxAudits, serve.DefaultLimits.Audits) // nobody else asks
 	token := os.Getenv(tokenVar)
 	if token == "" {
 		made = serve.NewToken()

@@ -14,7 +14,7 @@ import (
 // pages are the pages whose snippets are run, those in sh and in python, in the
 // order in which they stand, in one empty folder a page. One that is marked
 // "sh checkout" is run in a folder that has all of the repository's.
-var pages = []string{"export", "datasets", "python", "inspect", "methods", "audit"}
+var pages = []string{"export", "datasets", "python", "inspect", "methods", "audit", "serve"}
 
 // Would fail if a snippet of the documentation did not work.
 func TestSnippets(t *testing.T) {
