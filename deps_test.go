@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"analysis":         {"lake", "stats"},
 	"report":           {"lake", "observe", "analysis", "stats", "report/figure"},
 	"report/figure":    {"lake", "observe", "analysis", "stats"},
+	"examples/agent":   {"audit"},
 	"cmd/spatialstale": {"*"},
 }
 
