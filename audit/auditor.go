@@ -108,7 +108,7 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 		*v = ruled[i]
 		v.ID = name
 		if v.Status != "" {
-			v.Flags = flags(memories[i].Text)
+			v.Flags = flags(memories[i].Text, a.options.MaxText)
 			continue
 		}
 		var key entryKey
@@ -120,7 +120,7 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 				continue
 			}
 		}
-		v.Flags = flags(memories[i].Text)
+		v.Flags = flags(memories[i].Text, a.options.MaxText)
 		if a.options.RulesOnly {
 			v.fail(NotAsked)
 			continue

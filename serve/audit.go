@@ -73,7 +73,7 @@ func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *Aud
 		return nil, m.Name, err
 	}
 	options.Secret, options.Progress, options.Now = c.account.secret, c.progress, s.options.Now
-	options.RulesOnly = m.model == nil
+	options.RulesOnly, options.Batch, options.Concurrency = m.model == nil, s.options.Batch, s.options.Concurrency
 	auditor, err := audit.New(m.model, options)
 	if err != nil {
 		return nil, m.Name, err

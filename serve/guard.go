@@ -59,7 +59,7 @@ func (s *Service) guard(mux *http.ServeMux) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		r = r.WithContext(context.WithValue(r.Context(), askedKey{}, a))
 		_, pattern := mux.Handler(r)
-		written := &recorder{ResponseWriter: w, status: &a.status}
+		written := &recorder{ResponseWriter: w, status: &a.status, within: s.options.Limits.BodyTime}
 		defer func() {
 			if fault := recover(); fault != nil {
 				s.recovered(r, written, fault)
@@ -170,7 +170,6 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(l.BodyTime)) // what cannot be set is no network connection
-	_ = control.SetWriteDeadline(time.Now().Add(l.BodyTime + l.Time + answerTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(l.Body)))
 	var tooLarge *http.MaxBytesError
 	var slow net.Error
@@ -289,10 +288,12 @@ func (s *Service) answered(r *http.Request, pattern string, a *asked, took time.
 	s.log.Info("request", "request", a.id, "token", name, "for", pattern, "status", a.status, "ms", took.Milliseconds())
 }
 
-// A recorder notes the status of an answer.
+// A recorder notes the status of an answer, and gives up a client that does not
+// take it.
 type recorder struct {
 	http.ResponseWriter
 	status *int
+	within time.Duration // for each piece
 }
 
 func (r *recorder) WriteHeader(status int) {
@@ -306,6 +307,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if *r.status == 0 {
 		*r.status = http.StatusOK
 	}
+	// What has no deadline is no network connection.
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.within))
 	return r.ResponseWriter.Write(b)
 }
 

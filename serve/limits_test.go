@@ -192,6 +192,30 @@ func TestHostileClients(t *testing.T) {
 	}
 }
 
+// A client that does not take its answer must not keep others from theirs.
+func TestAnswerNotTaken(t *testing.T) {
+	s := start(t, serve.Options{Limits: serve.Limits{Audits: 1, BodyTime: 500 * time.Millisecond}})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"model": "none", "memories": [{"text": "` + strings.Repeat("x", 7<<20) + `"}], "observation": {"text": "x"}}`
+	go fmt.Fprintf(conn, "POST /v1/audit HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", alice, len(body), body)
+	for !strings.Contains(s.do(t, alice, http.MethodGet, "/metrics", "", nil).body, `spatialstale_audits_total{token="alice",model="none",outcome="audited"} 1`) {
+		time.Sleep(time.Millisecond)
+	}
+	if r := s.audit(t, bob, farm); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if log := s.log.String(); strings.Contains(log, "a fault of the program") || strings.Count(log, "status=499") != 1 {
+		t.Error(log)
+	}
+}
+
 // A service that is full must say so at once, and when to come again.
 func TestBusy(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -42,12 +42,15 @@ type Model struct {
 
 // Options say what a service allows.
 type Options struct {
-	Models  []Model // the first is the default; without any, rules alone judge
-	Honour  audit.Honour
-	Limits  Limits
-	Version string       // of the program
-	Log     *slog.Logger // of requests; nil for none
-	Now     func() time.Time
+	Models []Model // the first is the default; without any, rules alone judge
+	Honour audit.Honour
+	// Batch is how many entries a call of a model has, and Concurrency how many
+	// calls of one audit are under way at once; 0 for the library's numbers.
+	Batch, Concurrency int
+	Limits             Limits
+	Version            string       // of the program
+	Log                *slog.Logger // of requests; nil for none
+	Now                func() time.Time
 	// Keep opens what an account's verdicts are kept in; nil for nothing.
 	Keep func(account string) (Recorder, error)
 
@@ -66,7 +69,7 @@ type Limits struct {
 	Images      int           // of a request, entries' and observation's together
 	ImageBytes  int           // of one image
 	ImagePixels int           // of them together, by their headers
-	BodyTime    time.Duration // for a request to arrive
+	BodyTime    time.Duration // for a request to arrive, and for an answer to be taken
 	Time        time.Duration // for an audit
 	Audits      int           // under way at once
 	AuditsEach  int           // of one account, of these
@@ -91,8 +94,7 @@ const (
 	maxErrors   = 10 // of a request, that are told
 	headerTime  = 5 * time.Second
 	maxHeader   = 16 << 10
-	answerTime  = 30 * time.Second // for a client to take its answer
-	retryPause  = 2 * time.Second  // what a client is told to wait when the service is full
+	retryPause  = 2 * time.Second // what a client is told to wait when the service is full
 	minTokenLen = 16
 )
 

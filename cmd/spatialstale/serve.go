@@ -30,6 +30,8 @@ type serviceFlags struct {
 	Detail      string        `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
 	InFlight    int           `placeholder:"N" help:"Most calls of each model under way at once, of each token; 64 unless given."`
 	RPM         int           `name:"rpm" placeholder:"N" help:"Most calls a minute of each model, of each token."`
+	Batch       int           `placeholder:"N" help:"Entries a call; 10 unless given, as in the paper."`
+	Concurrency int           `placeholder:"N" help:"Calls of one audit under way at once; 8 unless given."`
 	Prices      string        `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Honour      []string      `enum:"kind,protected,replaced_by,expiry" placeholder:"CLAIM,…" help:"What a request may believe of what a record says of itself: kind, protected, replaced_by, expiry. Nothing unless given."`
 	MaxMemories int           `placeholder:"N" help:"Most entries of a request; 10,000 unless given."`
@@ -72,6 +74,7 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	has := func(claim string) bool { return slices.Contains(f.Honour, claim) }
 	o.Honour = audit.Honour{Kind: has("kind"), Protected: has("protected"), ReplacedBy: has("replaced_by"), Expiry: has("expiry")}
 	o.Limits = serve.Limits{Memories: f.MaxMemories, Body: f.MaxBody, Time: f.AuditTime, Audits: f.MaxAudits, AuditsEach: (f.MaxAudits + 1) / 2}
+	o.Batch, o.Concurrency = f.Batch, f.Concurrency
 	o.Version, o.Now = run.Version(), e.now
 	if f.Log != "" {
 		o.Keep = func(account string) (serve.Recorder, error) {
