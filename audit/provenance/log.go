@@ -102,14 +102,12 @@ func makeKey(dir string) (Key, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	made := make([]byte, keyLength)
-	rand.Read(made) // it never fails
 	f, err := os.CreateTemp(dir, keyFile+"-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(f.Name())
-	_, err = fmt.Fprintln(f, hex.EncodeToString(made))
+	_, err = fmt.Fprintln(f, randomHex(keyLength))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
@@ -119,12 +117,23 @@ func makeKey(dir string) (Key, error) {
 	return ReadKey(dir)
 }
 
+// randomHex is so many random bytes.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
 // Append keeps the verdicts of an audit.
 func (l *Log) Append(a *Audit) error {
 	now := l.options.Now()
+	named := *a
+	if named.ID == "" {
+		named.ID = randomHex(8)
+	}
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
-	for _, v := range a.Verdicts(l.key, now, l.options.Reasons) {
+	for _, v := range named.Verdicts(l.key, now, l.options.Reasons) {
 		if err := enc.Encode(v); err != nil {
 			return fmt.Errorf("log of verdicts: %w", err)
 		}
@@ -167,9 +176,7 @@ func (l *Log) next(now time.Time) error {
 	if err := errors.Join(l.close(), l.prune()); err != nil {
 		return err
 	}
-	random := make([]byte, 4)
-	rand.Read(random)
-	name := now.UTC().Format(fileTime) + "-" + hex.EncodeToString(random) + suffix
+	name := now.UTC().Format(fileTime) + "-" + randomHex(4) + suffix
 	f, err := os.OpenFile(filepath.Join(l.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ type Verdict struct {
 
 // An Audit is one that was made.
 type Audit struct {
-	ID          string // names it; any will do
+	ID          string // names it; "" for a random one
 	Trigger     string
 	Model       string       // as whoever reads the log knows it
 	Price       *price.Price // of the model; nil where it is not known

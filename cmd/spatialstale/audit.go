@@ -63,6 +63,7 @@ type auditMemoryCmd struct {
 	Out      string `placeholder:"FILE|DIR" help:"Write the filtered memory to this new file or folder."`
 	Quiet    bool   `help:"No report on the standard error."`
 
+	logFlags
 	connectionFlags `group:"How models are reached (docs/models.md):"`
 }
 
@@ -100,7 +101,11 @@ func (c *auditMemoryCmd) Run(e *env) error {
 	if result == nil {
 		return err
 	}
-	answer := serve.AnswerOf(&provenance.Audit{Model: c.Model, Price: priced, Result: result})
+	made := &provenance.Audit{
+		Trigger: "command", Model: c.Model, Price: priced, Prompt: auditor.PromptVersion(), Memories: store.Memories, Observation: seen, Result: result,
+	}
+	notKept := c.keep(e, made)
+	answer := serve.AnswerOf(made)
 	report := shape.Report{Store: store, Result: result, Memories: named(c.Memories), Seen: from, Shadow: c.Shadow}
 	if model != nil {
 		report.Judge = c.Model
@@ -120,6 +125,9 @@ func (c *auditMemoryCmd) Run(e *env) error {
 	}
 	if err := c.write(e, &report, answer); err != nil {
 		return err
+	}
+	if notKept != nil {
+		return notKept
 	}
 	return c.outcome(result, err)
 }

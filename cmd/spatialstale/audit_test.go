@@ -107,3 +107,22 @@ func TestAuditOfTooMuch(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 }
+
+// What judged an entry on the command line must be kept as a service keeps it.
+func TestAuditKeepsALog(t *testing.T) {
+	memory := write(t, "memory.md", "- Makefile builds it\n- Somebody likes tea\n")
+	log := filepath.Join(t.TempDir(), "verdicts")
+	for range 2 {
+		if code, _, stderr := audited(t, &audittest.Model{Rule: audittest.Gone}, "--memories", memory, "--observe", "echo Makefile is gone", "--log", log); code != exitStale {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	}
+	shown := inProcess(t, "audit", "log", log, "--text", "Makefile builds it")
+	if strings.Count(shown, " stale  ") != 2 || !strings.Contains(shown, "command") || strings.Contains(shown, "Makefile") {
+		t.Error(shown)
+	}
+	code, stdout, stderr := audited(t, &audittest.Model{Rule: audittest.Gone}, "--memories", memory, "--observe", "echo Makefile is gone", "--log", memory)
+	if code != exitFailed || !strings.Contains(stdout, "tea") || !strings.Contains(stderr, "log of verdicts") {
+		t.Errorf("a log that cannot be: exit %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -22,6 +22,25 @@ type logFlags struct {
 	LogReasons bool   `help:"Keep the models' reasons as well, which may repeat a memory."`
 }
 
+// open opens a log in a folder.
+func (f *logFlags) open(e *env, dir string) (*provenance.Log, error) {
+	return provenance.Open(dir, provenance.Options{
+		Keep: time.Duration(f.Keep), Reasons: f.LogReasons, Now: e.now, Warn: func(text string) { fmt.Fprintln(e.stderr, text) },
+	})
+}
+
+// keep keeps what judged the entries of an audit, if that was asked for.
+func (f *logFlags) keep(e *env, a *provenance.Audit) error {
+	if f.Log == "" {
+		return nil
+	}
+	l, err := f.open(e, f.Log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Append(a), l.Close())
+}
+
 // An age is a time on the command line, also in days.
 type age time.Duration
 
@@ -42,7 +61,7 @@ func (a *age) UnmarshalText(text []byte) error {
 
 // auditLogCmd tells what judged entries: audit log.
 type auditLogCmd struct {
-	Log    string `arg:"" placeholder:"DIR" help:"The folder of a log: that of --log, and within it of a token."`
+	Log    string `arg:"" placeholder:"DIR" help:"The folder of a log: that of --log, and of a service within it that of a token."`
 	Since  age    `placeholder:"7d" help:"Only verdicts that are not older."`
 	Status string `enum:",stale,valid,not-covered,unaudited" default:"" placeholder:"STATUS" help:"Only verdicts of this status: stale, valid, not-covered or unaudited."`
 	Text   string `placeholder:"TEXT" help:"Only verdicts on the memory with this text, which the log has a hash of."`

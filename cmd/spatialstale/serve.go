@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit"
-	"github.com/spatialstale/spatialstale/audit/provenance"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
@@ -78,9 +77,7 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	o.Version, o.Now = run.Version(), e.now
 	if f.Log != "" {
 		o.Keep = func(account string) (serve.Recorder, error) {
-			return provenance.Open(filepath.Join(f.Log, account), provenance.Options{
-				Keep: time.Duration(f.Keep), Reasons: f.LogReasons, Now: e.now, Warn: func(text string) { fmt.Fprintln(e.stderr, text) },
-			})
+			return f.open(e, filepath.Join(f.Log, account))
 		}
 	}
 	return o, nil
