@@ -40,3 +40,10 @@ func Read(rec []record.MemoryEntry, g *lake.Grid) ([]Entry, error) {
 	}
 	return entries, nil
 }
+
+// ReadClaim reads what a text says of a cell, as entries begin: "SAFE at (2,5)".
+// Any other text says nothing that could be held against the lake.
+func ReadClaim(text string) (c Claim, at lake.Pos, ok bool) {
+	n, _ := fmt.Sscanf(text, "%s at (%d,%d)", &c, &at.Row, &at.Col)
+	return c, at, n == 3 && (c == Safe || c == Danger)
+}

@@ -14,44 +14,37 @@ import (
 // by cell as well.
 func Step(grid bool) func(e *navigate.Episode, t int, m navigate.Moment, view navigate.View) (*llm.Request, error) {
 	return func(e *navigate.Episode, t int, m navigate.Moment, view navigate.View) (*llm.Request, error) {
-		seen, err := e.Observer.Observe(&m.State)
+		memory := map[string]any{"view": view.Memory, "entries": view.Entries(e.Memory)}
+		parts, err := moment(e.Observer, &m, grid, `"type":"act","memory":`+encoded(memory), stateOf(m.Reply))
 		if err != nil {
 			return nil, err
 		}
-		at, goal := m.State.Agent, m.State.Grid.Goal()
-		where := encoded(map[string]any{
-			"step": t, "steps_left": m.State.Grid.StepBudget() - m.Step,
-			"position": record.Pos{at.Row, at.Col}, "goal": record.Pos{goal.Row, goal.Col},
-			"rows": m.State.Grid.NumRows(), "cols": m.State.Grid.NumCols(),
-			"state": stateOf(m.Reply),
-		})
-		var look func() []string
-		if grid {
-			look = m.State.Seen
-		}
-		return &llm.Request{
-			Trial: e.Trial, Slot: fmt.Sprintf("step%d", t), Purpose: "step",
-			Parts: request(`"type":"act","memory":`+encoded(shown(e, view)), look, seen, ","+where[1:len(where)-1]),
-		}, nil
+		return &llm.Request{Trial: e.Trial, Slot: fmt.Sprintf("step%d", t), Purpose: "step", Parts: parts}, nil
 	}
 }
 
-// shown is the memory as the agent may see it.
-func shown(e *navigate.Episode, view navigate.View) any {
-	removed := map[string]bool{}
-	for _, id := range view.Removed {
-		removed[id] = true
+// moment makes the parts of a request about a moment of an episode, with the
+// state that the method asked to be told again.
+func moment(o navigate.Observer, m *navigate.Moment, grid bool, first string, state json.RawMessage) ([]llm.Part, error) {
+	seen, err := o.Observe(&m.State)
+	if err != nil {
+		return nil, err
 	}
-	entries := []entry{}
-	for i := range e.Memory {
-		if !removed[e.Memory[i].ID] {
-			entries = append(entries, entry{e.Memory[i].ID, e.Memory[i].Text})
-		}
+	at, goal := m.State.Agent, m.State.Grid.Goal()
+	where := encoded(map[string]any{
+		"step": m.Step + 1, "steps_left": m.State.Grid.StepBudget() - m.Step,
+		"position": record.Pos{at.Row, at.Col}, "goal": record.Pos{goal.Row, goal.Col},
+		"rows": m.State.Grid.NumRows(), "cols": m.State.Grid.NumCols(),
+		"state": state,
+	})
+	var look func() []string
+	if grid {
+		look = m.State.Seen
 	}
-	return map[string]any{"view": view.Memory, "entries": entries}
+	return request(first, look, seen, ","+where[1:len(where)-1]), nil
 }
 
-// stateOf is what an agent wants to be told again: the member "state" of its
+// stateOf is what a method wants to be told again: the member "state" of its
 // answer to the step before. It is part of the record, so that an episode that
 // goes on after an interruption has it too.
 func stateOf(answer string) json.RawMessage {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -17,12 +18,6 @@ type Auditor struct {
 	// Grid is the observation cell by cell for a method that wants it, row by
 	// row, with "?" for a cell that is not seen; nil for none.
 	Grid func() []string
-}
-
-// An entry of a memory, as methods are sent one and give verdicts on one.
-type entry struct {
-	ID   string `json:"memory_id"`
-	Text string `json:"text"`
 }
 
 // An observation, as methods are sent one; the picture of a vision study is
@@ -39,9 +34,9 @@ func (a *Auditor) Audit(ctx context.Context, w judge.Where, entries []judge.Entr
 	if err != nil || len(entries) == 0 {
 		return &judge.Result{}, err
 	}
-	list := make([]entry, len(entries))
+	list := make([]navigate.Entry, len(entries))
 	for i := range entries {
-		list[i] = entry{ids[i], textOf(entries[i].Parts)}
+		list[i] = navigate.Entry{ID: ids[i], Text: textOf(entries[i].Parts)}
 	}
 	slot := fmt.Sprintf("window%d/method", w.Window)
 	reply, err := a.Model.Generate(ctx, &llm.Request{

@@ -1,15 +1,15 @@
-// Package method lets an auditor or an agent be another program: one that is
-// started and spoken to by lines of JSON on its standard input and output, or
-// one that answers the same requests over HTTP (docs/methods.md).
+// Package method lets an auditor, an agent or a memory be another program: one
+// that is started and spoken to by lines of JSON on its standard input and
+// output, or one that answers the same requests over HTTP (docs/methods.md).
 //
 // To a run a method is a model: its requests have slots, its answers are stored
 // before they are used, served again and never asked for twice. So a run with
 // methods is resumed, replayed and checked like any other. What is sent says
 // what is seen and remembered; no method is told what is true.
 //
-// It refuses to guess: an answer that is no JSON object fails its call, and a
-// verdict or an action that is not there is unanswered or a fallback step, as a
-// model's is.
+// It refuses to guess: an answer that is no JSON object, and a memory that cannot
+// be read, fail their call; a verdict or an action that is not there is unanswered
+// or a fallback step, as a model's is.
 package method
 
 import (
@@ -102,6 +102,11 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, err
 		return fail(&llm.Error{Kind: llm.KindMalformed, Message: otherRequest})
 	case said.Error != "":
 		return fail(&llm.Error{Kind: llm.KindServer, Message: "it says: " + brief(said.Error)})
+	}
+	if req.Purpose == purposeMemory { // an answer that is kept is one that can be used
+		if _, err := readEntries(answer); err != nil {
+			return fail(&llm.Error{Kind: llm.KindMalformed, Message: err.Error()})
+		}
 	}
 	none := 0
 	return &llm.Reply{Text: strings.TrimSpace(string(answer)), Finish: llm.FinishStop, Model: said.Method, Usage: llm.Usage{InputTokens: &none, OutputTokens: &none}}, nil

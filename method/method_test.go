@@ -16,8 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spatialstale/spatialstale/audit/judge"
+	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/method"
+	"github.com/spatialstale/spatialstale/navigate"
+	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -220,4 +223,65 @@ func TestNoProgram(t *testing.T) {
 	if _, err := method.Open("auditor/mine", method.Config{Exec: []string{"no-such-program"}}); err == nil || !strings.Contains(err.Error(), `auditor/mine: the program "no-such-program" cannot be started`) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestMemory: a memory is told what it is and what the method said of its state,
+// is as an answer says from then on, and stays where an answer gives none. One
+// that cannot be read fails its call, so that it is never kept.
+func TestMemory(t *testing.T) {
+	var got, reply string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got = string(b)
+		io.WriteString(w, reply)
+	}))
+	defer server.Close()
+	model, err := method.Open("memory/mine", method.Config{HTTP: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	g, err := lake.Parse([]string{"SFFF", "FHFF", "FFFF", "FFFG"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &method.Memory{Model: model, Trial: "t", Observer: listing{}, Entries: []navigate.Entry{{ID: "mem_0", Text: "SAFE at (0,0)"}}}
+	for i, c := range []struct{ reply, entries, words string }{
+		{`{"entries":[{"memory_id":"a","text":"DANGER at (1,1)"}],"state":{"n":1}}`, `[{"memory_id":"a","text":"DANGER at (1,1)"}]`, ""},
+		{`{}`, `[{"memory_id":"a","text":"DANGER at (1,1)"}]`, ""},
+		{`{"entries":null}`, `[{"memory_id":"a","text":"DANGER at (1,1)"}]`, ""},
+		{`{"entries":[{"memory_id":"","text":"x"}]}`, "", "entry 1 of its memory has no memory_id"},
+		{`{"entries":[{"memory_id":"a","text":"x"},{"memory_id":"a","text":"y"}]}`, "", "entry 2 of its memory has the memory_id of another"},
+		{`{"entries":[{"memory_id":"a","text":"x\n[mem_1] SAFE at (0,1)"}]}`, "", "one of several lines"},
+		{`{"entries":"none"}`, "", "want a list"},
+		{`{"entries":[]}`, `[]`, ""},
+	} {
+		reply = c.reply
+		_, err := m.Remember(t.Context(), navigate.Moment{State: observe.State{Grid: g}, Step: i})
+		if c.words != "" {
+			if llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("%s: error %v, want %q", c.reply, err, c.words)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := json.Marshal(m.Entries); string(b) != c.entries {
+			t.Errorf("%s: the memory is %s, want %s", c.reply, b, c.entries)
+		}
+		if i == 1 {
+			const want = `{"protocol":1,"id":"t/step2/memory","type":"remember","entries":[{"memory_id":"a","text":"DANGER at (1,1)"}],"observation":{"modality":"text","text":"the lake"},"cols":4,"goal":[3,3],"position":[0,0],"rows":4,"state":{"n":1},"step":2,"steps_left":21}`
+			if got != want {
+				t.Errorf("sent\n%s\nwant\n%s", got, want)
+			}
+		}
+	}
+}
+
+// listing is an observer of no interest.
+type listing struct{}
+
+func (listing) Observe(*observe.State) ([]llm.Part, error) {
+	return []llm.Part{llm.Text("the lake")}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
@@ -36,7 +37,66 @@ type Moment struct {
 type View struct {
 	Memory  string     // record.MemoryNone, MemoryAll or MemoryFiltered
 	Parts   []llm.Part // the memory's place in the prompt; none for no memory
-	Removed []string   // ids kept out of the view
+	Removed []string   // ids of the episode's memory whose claims are not in the view
+	// Shown are the entries of the view where they are others than the episode's
+	// memory without Removed; nil where they are those.
+	Shown []Entry
+}
+
+// An Entry is a line of a memory view, as methods are sent it and give it.
+type Entry struct {
+	ID   string `json:"memory_id"`
+	Text string `json:"text"`
+}
+
+// Entries returns the entries of a view of a memory.
+func (v *View) Entries(all []memory.Entry) []Entry {
+	if v.Shown != nil {
+		return v.Shown
+	}
+	removed := map[string]bool{}
+	for _, id := range v.Removed {
+		removed[id] = true
+	}
+	entries := []Entry{}
+	for i := range all {
+		if !removed[all[i].ID] {
+			entries = append(entries, Entry{all[i].ID, all[i].Text})
+		}
+	}
+	return entries
+}
+
+// Show returns a view of a memory in which the given entries are shown, whoever
+// wrote them. An entry of the memory counts as removed when none of them makes
+// its claim.
+func Show(entries []Entry, all []memory.Entry) View {
+	type claim struct {
+		memory.Claim
+		lake.Pos
+	}
+	made := map[claim]bool{}
+	for i := range entries {
+		if c, at, ok := memory.ReadClaim(entries[i].Text); ok {
+			made[claim{c, at}] = true
+		}
+	}
+	v := View{Memory: record.MemoryFiltered, Shown: entries}
+	for i := range all {
+		if !made[claim{all[i].Claim, all[i].Pos}] {
+			v.Removed = append(v.Removed, all[i].ID)
+		}
+	}
+	return v
+}
+
+// warns reports whether the view shows an entry of its own that calls the cell
+// dangerous.
+func (v *View) warns(p lake.Pos) bool {
+	return slices.ContainsFunc(v.Shown, func(e Entry) bool {
+		c, at, ok := memory.ReadClaim(e.Text)
+		return ok && c == memory.Danger && at == p
+	})
 }
 
 // An Observer shows a state of the lake as the parts of a prompt, without the
@@ -220,22 +280,22 @@ func (e *Episode) death(w *Walk, view View, cause string) *record.DeathRecord {
 		d.MemoryID = &entry.ID
 	}
 	if cause == "" {
-		d.Cause = deathCause(entry, &w.Grid, view.Removed)
+		d.Cause = deathCause(entry, &w.Grid, &view)
 	}
 	return d
 }
 
 // deathCause classifies a death (SPEC 7) by the entry for the cell: whether it
-// was true, and whether it was in view.
-func deathCause(entry *memory.Entry, g *lake.Grid, removed []string) string {
+// was true, and whether it was in view; or by a warning that the view has of its
+// own.
+func deathCause(entry *memory.Entry, g *lake.Grid, view *View) string {
 	if entry == nil {
 		return record.CauseNoMemory
 	}
-	gone := false
-	for _, id := range removed {
-		gone = gone || id == entry.ID
-	}
+	gone := slices.Contains(view.Removed, entry.ID)
 	switch stale := entry.Stale(g); {
+	case stale && view.warns(entry.Pos):
+		return record.CauseWarned
 	case stale && gone:
 		return record.CauseStaleRemoved
 	case stale:

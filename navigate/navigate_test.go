@@ -217,6 +217,29 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestShow: of a view in other words, entries count as removed whose claims it
+// does not make, and a death goes by what it says of the cell.
+func TestShow(t *testing.T) {
+	ice, hole := grid(t, open4...), grid(t, "SFFF", "HFFF", "FFFF", "FFFG")
+	for shown, want := range map[string]string{
+		"SAFE at (1,0): seen long ago": record.CauseStaleShown,
+		"UNKNOWN at (1,0)":             record.CauseStaleRemoved,
+		"DANGER at (1,0): it melted":   record.CauseWarned,
+		"DANGER at (2,0)":              record.CauseStaleRemoved,
+		"SAFEST at (1,0)":              record.CauseStaleRemoved,
+	} {
+		all := memory.Take(1, &ice)
+		view := navigate.Show([]navigate.Entry{{ID: "x", Text: shown}, {ID: "y", Text: all[1].Text}}, all)
+		if slices.Contains(view.Removed, "mem_001") || slices.Contains(view.Removed, "mem_004") != (want != record.CauseStaleShown) || len(view.Removed) < 14 {
+			t.Errorf("%s: removed %v", shown, view.Removed)
+		}
+		res, _, _ := run(t, navigate.Episode{Begin: hole, Memory: all}, view, "DOWN")
+		if res.Death == nil || res.Death.Cause != want {
+			t.Errorf("%s: death %+v, want cause %s", shown, res.Death, want)
+		}
+	}
+}
+
 // TestGreedy pins the fallback: the longer axis, DOWN on a tie.
 func TestGreedy(t *testing.T) {
 	goal := lake.Pos{Row: 7, Col: 7}

@@ -11,6 +11,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -40,12 +41,20 @@ const (
 )
 
 // Names of methods, which are other programs, where calls are recorded. The
-// agent "mine" of a study walks as the model "agent/mine"; the auditor of the
-// strategy "mine" is "auditor/mine", and no model of the plan.
+// agent "mine" of a study walks as the model "agent/mine"; the auditor or the
+// memory of the strategy "mine" is "auditor/mine" or "memory/mine", and no model
+// of the plan.
 const (
 	AgentPrefix   = "agent/"
 	AuditorPrefix = "auditor/"
+	MemoryPrefix  = "memory/"
 )
+
+// IsPlanned reports whether trials are planned for a model of that name: they
+// are not for the program of a strategy.
+func IsPlanned(model string) bool {
+	return !strings.HasPrefix(model, AuditorPrefix) && !strings.HasPrefix(model, MemoryPrefix)
+}
 
 // Verdicts of a judgment. NotCovered says that the observation shows nothing
 // about the entry, which is not flagged; only methods are asked for it.
@@ -62,7 +71,7 @@ const (
 const (
 	MemoryNone     = "none"
 	MemoryAll      = "all"
-	MemoryFiltered = "filtered"
+	MemoryFiltered = "filtered" // what an audit or a memory system makes of it
 )
 
 // Causes of death (see docs/export.md).
@@ -252,7 +261,7 @@ type Step struct {
 	Event    []Flip   `json:"event"`   // applied just before this step's observation
 	Dropped  []Flip   `json:"dropped"` // scheduled but not applied
 	Memory   string   `json:"memory"`
-	Removed  []string `json:"removed"` // ids kept out of the view
+	Removed  []string `json:"removed"` // ids whose claims are not in the view
 	Visible  []string `json:"visible,omitempty"`
 	Reply    string   `json:"reply,omitempty"` // how the reply was read when it gave no action: "refusal", "truncated", …
 }
@@ -341,7 +350,7 @@ type Part struct {
 type Call struct {
 	Trial        string
 	Slot         string // unique within the trial, such as "window0/batch3" or "step17"
-	Purpose      string // "audit" or "step"
+	Purpose      string // "audit", "step" or, to a memory system, "remember"
 	Model        string
 	Prompt       []Part
 	PromptSHA256 [32]byte

@@ -238,7 +238,11 @@ func (t *traceWriter) memoryOf(s *record.Step) string {
 		truth = "which is stale"
 	}
 	if slices.Contains(s.Removed, e.ID) {
-		return "the audit had removed its entry, " + e.Claim + ", " + truth
+		who := "the audit had removed"
+		if len(t.Trial.Windows) == 0 {
+			who = "its memory system had dropped"
+		}
+		return who + " its entry, " + e.Claim + ", " + truth
 	}
 	return "its memory says " + e.Claim + ", " + truth
 }

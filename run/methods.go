@@ -33,7 +33,7 @@ func (s *Session) openMethods() error {
 		}
 		s.opened = append(s.opened, opened)
 		info := record.ModelInfo{Name: name, Note: "a program of one's own: " + m.String()}
-		if slices.Contains(m.Wants, study.WantsGrid) {
+		if m.IsSent(study.WantsGrid) {
 			info.Note += "; it is sent the observation cell by cell"
 		}
 		if m.HTTP != "" {

@@ -2,11 +2,13 @@ package run_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,8 +17,9 @@ import (
 	"github.com/spatialstale/spatialstale/run"
 )
 
-// A served is a method for tests: it audits by the grid, walks down and right,
-// and counts what it was asked. Down fails every request while it holds.
+// A methodServer is a method for tests: it audits by the grid, walks down and
+// right, remembers what it sees, and counts what it was asked. Down fails every
+// request while it holds.
 type methodServer struct {
 	mu    sync.Mutex
 	asked map[string]int
@@ -46,10 +49,19 @@ func (m *methodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := map[string]any{"id": q["id"], "method": "test 1"}
-	if q["type"] == "act" {
-		state, _ := q["state"].(float64)
+	state, _ := q["state"].(float64)
+	switch q["type"] {
+	case "act":
 		out["action"], out["state"] = []string{"RIGHT", "DOWN"}[int(state)%2], state+1
-	} else {
+	case "remember":
+		if out["state"] = state + 1; q["step"] != state+1 { // it must be told again what it said
+			http.Error(w, "another state", http.StatusBadRequest)
+			return
+		}
+		if state < 2 { // it keeps the last step's memory from then on
+			out["entries"] = seen(q)
+		}
+	default:
 		grid := q["observation"].(map[string]any)["grid"].([]any)
 		judgments := []any{}
 		for _, e := range q["entries"].([]any) {
@@ -65,11 +77,25 @@ func (m *methodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(out)
 }
 
-// study is one with an auditor and an agent of one's own.
+// seen is the memory that a grid gives, in the words of a memory; the start's
+// entry is left out, and there is a remark that claims nothing.
+func seen(q map[string]any) (entries []any) {
+	for r, row := range q["observation"].(map[string]any)["grid"].([]any) {
+		for c, cell := range row.(string) {
+			if words := map[rune]string{'F': "SAFE", 'H': "DANGER", 'G': "SAFE"}[cell]; words != "" {
+				entries = append(entries, map[string]any{"memory_id": fmt.Sprintf("seen_%d_%d", r, c), "text": fmt.Sprintf("%s at (%d,%d): seen", words, r, c)})
+			}
+		}
+	}
+	return append(entries, map[string]any{"memory_id": "remark", "text": "ice melts"})
+}
+
+// study is one with an auditor, an agent and a memory of one's own.
 func (m *methodServer) study(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
+	keeper := `{name: keeper, memory: {http: "` + server.URL + `", wants: grid}}`
 	mine := `{name: mine, auditor: {http: "` + server.URL + `", wants: grid}}`
 	return `
 base: quick
@@ -77,7 +103,7 @@ seeds: 2
 agents: {walker: {http: "` + server.URL + `"}}
 models: [ref/reader, agent/walker]
 detection: {modalities: [text, vision], detectors: [omcd, ` + mine + `]}
-navigation: {episodes: 1, strategies: [no-filter, omcd, ` + mine + `, oracle]}
+navigation: {episodes: 1, strategies: [no-filter, omcd, ` + mine + `, ` + keeper + `, oracle]}
 `
 }
 
@@ -122,12 +148,21 @@ func TestMethods(t *testing.T) {
 	if err != nil || v.Replayed != v.Planned {
 		t.Errorf("error %v, %d of %d trials made again", err, v.Replayed, v.Planned)
 	}
+	keepers := 0
 	for trial, err := range stored.Trials() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if trial.Strategy == "mine" && (trial.Counts.FP+trial.Counts.FN+trial.Counts.Unanswered > 0 || trial.Task == "detect" && trial.Counts.TP == 0) {
 			t.Errorf("%s on seed %d: %+v", trial.Regime, trial.Seed, trial.Counts)
+		}
+		if trial.Strategy == "keeper" {
+			keepers++
+			for i, step := range trial.Steps {
+				if step.Memory != "filtered" || !slices.Contains(step.Removed, "mem_000") || len(step.Removed) > 20 {
+					t.Errorf("trial %s, step %d: memory %s without %v; it left out the start's and what is stale", trial.Key, i+1, step.Memory, step.Removed)
+				}
+			}
 		}
 		if trial.Model == "agent/walker" {
 			if trial.Strategy == "omcd" {
@@ -139,6 +174,9 @@ func TestMethods(t *testing.T) {
 				}
 			}
 		}
+	}
+	if keepers == 0 {
+		t.Error("no trial had the memory of one's own")
 	}
 	session, err = run.Replay(t.Context(), nil, []string{dir}, run.Options{Dir: filepath.Join(t.TempDir(), "again")})
 	if _, _, err := finish(t, session, err); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/method"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
@@ -19,6 +20,7 @@ type viewer struct {
 	world     *world
 	introduce string
 	session   *judge.Session // nil when nothing is audited
+	own       *method.Memory // nil unless a program of one's own keeps the memory
 	now       observe.State  // at the view being made
 	view      navigate.View  // the latest
 	windows   []record.Window
@@ -29,6 +31,12 @@ func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 	switch {
 	case t.By.Memory == study.MemoryNone:
 		v.view = navigate.View{Memory: record.MemoryNone}
+		return v
+	case t.By.Memory == study.MemoryMethod:
+		v.own = &method.Memory{
+			Model: r.methods[t.By.Program()], Trial: t.Key, Grid: t.By.Method.IsSent(study.WantsGrid),
+			Observer: &observer{w.scenery, t.Modality}, Entries: (&navigate.View{}).Entries(w.Memory),
+		}
 		return v
 	case !t.By.Audits():
 		v.view = navigate.View{Memory: record.MemoryAll, Parts: v.write(w.entries)}
@@ -51,6 +59,9 @@ func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 // View implements navigate.Viewer. The text of a view is made anew only when an
 // audit may have changed it.
 func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, error) {
+	if v.own != nil {
+		return v.remembered(ctx, m)
+	}
 	if v.session == nil {
 		return v.view, nil
 	}
@@ -71,6 +82,26 @@ func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, er
 		v.view = navigate.View{Memory: record.MemoryFiltered, Parts: v.write(kept.Entries), Removed: kept.Removed}
 	}
 	return v.view, nil
+}
+
+// remembered is the view that a memory of one's own gives.
+func (v *viewer) remembered(ctx context.Context, m navigate.Moment) (navigate.View, error) {
+	changed, err := v.own.Remember(ctx, m)
+	if err == nil && (changed || v.view.Memory == "") {
+		v.view = v.show(v.own.Entries)
+	}
+	return v.view, err
+}
+
+// show is the view in which some entries are shown, whoever wrote them.
+func (v *viewer) show(shown []navigate.Entry) navigate.View {
+	view := navigate.Show(shown, v.world.Memory)
+	entries := make([]judge.Entry, len(shown))
+	for i, e := range shown {
+		entries[i] = judge.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}}
+	}
+	view.Parts = v.write(entries)
+	return view
 }
 
 // write is the memory's place in the prompt: its introduction and the entries'

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +35,7 @@ type Recorder interface {
 type Workers struct {
 	// Models holds a model for each name in the study. Required.
 	Models map[string]llm.Model
-	// Methods holds the study's auditors and agents in other programs by the names
+	// Methods holds the study's auditors, agents and memories in other programs by the names
 	// of study.Methods. Required where the study has any.
 	Methods map[string]llm.Model
 	// Paid holds the names of models whose answers are paid for: a call is safe
@@ -389,7 +388,7 @@ func newNavigator(name string, model llm.Model, prompts study.Prompts, s *study.
 		Params: s.Params,
 	}
 	if m := s.Methods()[name]; m != nil {
-		o.Request = method.Step(slices.Contains(m.Wants, study.WantsGrid))
+		o.Request = method.Step(m.IsSent(study.WantsGrid))
 	}
 	return navigate.New(model, o)
 }
@@ -400,8 +399,8 @@ func (r *runner) auditor(t *study.Trial, see func() *observe.State) judge.Source
 	if t.By.Auditor != study.AuditMethod {
 		return r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
 	}
-	a := &method.Auditor{Model: r.methods[t.By.AuditedBy()]}
-	if slices.Contains(t.By.Method.Wants, study.WantsGrid) {
+	a := &method.Auditor{Model: r.methods[t.By.Program()]}
+	if t.By.Method.IsSent(study.WantsGrid) {
 		a.Grid = func() []string { return see().Seen() }
 	}
 	return a
@@ -487,7 +486,7 @@ func (r *runner) navigate(ctx context.Context, t *study.Trial, w *world, rec *re
 		Radius:   r.study.ViewRadius,
 		Strict:   r.study.Strict,
 	}
-	if t.By.Memory == study.MemoryAll {
+	if t.By.Memory != study.MemoryNone {
 		e.Memory = w.Memory
 	}
 	v := r.newViewer(t, w)

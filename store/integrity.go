@@ -98,7 +98,7 @@ func (r *Run) manifestProblems(problems []string) ([]string, error) {
 	}
 	var listed []string
 	for i := range m.Models {
-		if name := m.Models[i].Name; !strings.HasPrefix(name, record.AuditorPrefix) {
+		if name := m.Models[i].Name; record.IsPlanned(name) {
 			listed = append(listed, name)
 		}
 	}

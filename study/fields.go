@@ -88,7 +88,7 @@ var Fields = []Field{
 // strategyFields are the settings of a strategy of the file's own.
 var strategyFields = []field[Strategy]{
 	{Key: "name", About: "its name in tables and exports", at: func(s *Strategy) any { return &s.Name }},
-	{Key: "memory", About: "which entries there are to begin with", Of: these(words(MemoryNone, MemoryAll)), at: func(s *Strategy) any { return (*string)(&s.Memory) }},
+	{Key: "memory", About: "which entries there are to begin with: none, all, or a program of your own (exec or http) that keeps them", Of: these(words(MemoryNone, MemoryAll)), at: func(s *Strategy) any { return (*remembering)(s) }},
 	{Key: "auditor", About: "who judges the entries: none, whole-store, batched, score, oracle, or a program of your own (exec or http)", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle)), at: func(s *Strategy) any { return (*auditing)(s) }},
 	{Key: "batch", About: "entries a call; batched and score auditors only", Least: 1, Most: 4096, at: func(s *Strategy) any { return &s.Batch }},
 	{Key: "when", About: "before the first step, or also after every change", Of: these(words(Once, OnEvent)), at: func(s *Strategy) any { return (*string)(&s.When) }},
@@ -105,6 +105,9 @@ func words[T ~string](values ...T) []string {
 
 // auditing stands for a strategy's auditor, which is a word or a method.
 type auditing Strategy
+
+// remembering stands for a strategy's memory, which is one too.
+type remembering Strategy
 
 // tasks stands for the setting of that name, which is kept as the tasks
 // themselves.

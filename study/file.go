@@ -310,6 +310,12 @@ func readInto[T any](r *fileReader, s *Study, f *field[T], into any, n ast.Node)
 		} else {
 			v.Auditor, v.Method = Auditor(value(r, n)), nil
 		}
+	case *remembering:
+		if _, isMap := n.(ast.MapNode); isMap {
+			v.Memory, v.Method, v.Auditor = MemoryMethod, r.method(n), cmp.Or(v.Auditor, AuditNone)
+		} else {
+			v.Memory = Memory(value(r, n))
+		}
 	case *map[string]*Method:
 		*v = map[string]*Method{}
 		for _, m := range r.members(n) {

@@ -34,6 +34,8 @@ func TestKeysStay(t *testing.T) {
 		"{base: quick, seeds: [7], again: true, view_radius: 2, strict_schedule: true, hole_fraction: 0.3}":                        "180f780a8f90379b",
 		"{base: quick, seeds: 1, sizes: [5x9], detection: {detectors: {like: omcd, name: mine, batch: 3}}}":                        "5f5edec98d55cb31",
 		"{base: quick, seeds: 1, name: other, models: openai/gpt-4o, contrasts: [], bootstrap: {resamples: 100}}":                  "876d7d12e2b94fff",
+		"{base: quick, seeds: 1, navigation: {strategies: [{name: x, auditor: {exec: [a, b], wants: grid, timeout: 9}}]}}":         "e1b576f37818a1c5",
+		"{base: quick, seeds: 1, navigation: {strategies: [{name: x, auditor: {http: 'http://a/b'}}]}}":                            "7909a4ebc79bb818",
 		"{base: quick, seeds: 1, navigation: {strategies: [{name: x, memory: all, auditor: oracle, when: once, policy: remove}]}}": "24b917bba8bf4bf2",
 	} {
 		s, err := study.ParseFile("study.yaml", []byte(text))

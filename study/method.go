@@ -10,9 +10,9 @@ import (
 	"github.com/spatialstale/spatialstale/record"
 )
 
-// A Method is an auditor or an agent in another program (docs/methods.md): one
-// that is started and spoken to by lines of JSON on its standard input and
-// output, or one that answers the same over HTTP.
+// A Method is an auditor, an agent or a memory in another program
+// (docs/methods.md): one that is started and spoken to by lines of JSON on its
+// standard input and output, or one that answers the same over HTTP.
 type Method struct {
 	Exec []string `json:"exec,omitempty"` // the program and its arguments
 	HTTP string   `json:"http,omitempty"` // the address that requests are posted to
@@ -70,6 +70,10 @@ func (m *Method) identity() *Method {
 	return &Method{Exec: m.Exec, Wants: m.Wants}
 }
 
+// IsSent reports whether the method is sent what it wants beside what a model
+// would be, as WantsGrid.
+func (m *Method) IsSent(want string) bool { return slices.Contains(m.Wants, want) }
+
 // IsAgent reports whether a model is an agent in another program, which walks
 // and judges nothing.
 func IsAgent(model string) bool { return strings.HasPrefix(model, record.AgentPrefix) }
@@ -83,7 +87,7 @@ func (s *Study) Methods() map[string]*Method {
 	}
 	for _, by := range s.strategies() {
 		if by.Method != nil {
-			out[by.AuditedBy()] = by.Method
+			out[by.Program()] = by.Method
 		}
 	}
 	return out
@@ -100,11 +104,14 @@ func (s *Study) strategies() (all []Strategy) {
 	return all
 }
 
-// AuditedBy is the name under which the calls of the strategy's own auditor are
-// recorded, empty where it has none.
-func (s Strategy) AuditedBy() string {
-	if s.Method == nil {
+// Program is the name under which the calls of the strategy's own auditor or
+// memory are recorded, empty where it has none.
+func (s Strategy) Program() string {
+	switch {
+	case s.Method == nil:
 		return ""
+	case s.Memory == MemoryMethod:
+		return record.MemoryPrefix + s.Name
 	}
 	return record.AuditorPrefix + s.Name
 }
@@ -130,7 +137,7 @@ func (s *Study) checkMethods() error {
 	byName := map[string]*Method{}
 	for _, st := range s.strategies() {
 		if old := byName[st.Name]; st.Method != nil && old != nil && old.String() != st.Method.String() {
-			errs = append(errs, fmt.Errorf("two strategies are called %s and have auditors of their own, %v and %v", st.Name, old, st.Method))
+			errs = append(errs, fmt.Errorf("two strategies are called %s and have programs of their own, %v and %v", st.Name, old, st.Method))
 		}
 		byName[st.Name] = st.Method
 	}

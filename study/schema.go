@@ -86,7 +86,7 @@ func (f *field[T]) schema(s *Study) object {
 	case *arguments:
 		out = f.oneOrMore(object{"type": "string"})
 		delete(out["anyOf"].([]object)[1], "uniqueItems")
-	case *auditing:
+	case *auditing, *remembering:
 		out = object{"anyOf": []object{text, methodSchema(s)}}
 	case *map[string]*Method:
 		out = object{"type": "object", "additionalProperties": methodSchema(s)}

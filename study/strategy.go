@@ -16,19 +16,20 @@ type Strategy struct {
 	Batch   int     `json:"batch,omitempty"`  // entries a call; batched and score auditors only
 	When    When    `json:"when,omitempty"`   // empty without an auditor
 	Policy  Policy  `json:"policy,omitempty"` // empty without an auditor
-	Method  *Method `json:"method,omitempty"` // of AuditMethod; nil for any other auditor
+	Method  *Method `json:"method,omitempty"` // of AuditMethod or MemoryMethod; nil for any other strategy
 }
 
 // String returns the strategy's name.
 func (s Strategy) String() string { return s.Name }
 
-// Memory says which entries there are to begin with.
+// Memory says which entries there are to begin with, or who keeps them.
 type Memory string
 
 // The memories of a strategy.
 const (
-	MemoryNone Memory = "none"
-	MemoryAll  Memory = "all"
+	MemoryNone   Memory = "none"
+	MemoryAll    Memory = "all"
+	MemoryMethod Memory = "method" // a program of one's own keeps them, shown each observation (Strategy.Method)
 )
 
 // Auditor says who judges the entries.
@@ -127,10 +128,12 @@ func (s Strategy) check() error {
 		return fmt.Errorf("a strategy has no name")
 	case !namePattern.MatchString(s.Name):
 		return fmt.Errorf("strategy name %q: use letters, digits, spaces, and . _ - behind the first", s.Name)
-	case s.Memory != MemoryNone && s.Memory != MemoryAll:
-		return fmt.Errorf("strategy %s: unknown memory %q; there are none and all", s.Name, s.Memory)
+	case s.Memory != MemoryNone && s.Memory != MemoryAll && s.Memory != MemoryMethod:
+		return fmt.Errorf("strategy %s: unknown memory %q; there are none, all, and a program of your own", s.Name, s.Memory)
 	case s.Memory == MemoryNone && s.Audits():
 		return fmt.Errorf("strategy %s: there is no memory to audit", s.Name)
+	case s.Memory == MemoryMethod && (s.Audits() || s.When != "" || s.Policy != ""):
+		return fmt.Errorf("strategy %s: a memory in another program decides itself what it shows and when; leave out like, auditor, when and policy", s.Name)
 	case s.Batches() && s.Batch < 1:
 		return fmt.Errorf("strategy %s: batch %d; at least one entry a call is needed", s.Name, s.Batch)
 	case !s.Batches() && s.Batch != 0:
@@ -139,10 +142,10 @@ func (s Strategy) check() error {
 		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)
 	case s.Audits() && s.Policy != Remove:
 		return fmt.Errorf("strategy %s: unknown policy %q; there is remove", s.Name, s.Policy)
-	case (s.Auditor == AuditMethod) != (s.Method != nil):
-		return fmt.Errorf("strategy %s: an auditor in another program is written as auditor: {exec: [PROGRAM, ARGUMENT…]} or {http: ADDRESS}", s.Name)
+	case (s.Auditor == AuditMethod || s.Memory == MemoryMethod) != (s.Method != nil):
+		return fmt.Errorf("strategy %s: an auditor, or a memory, in another program is written as auditor: {exec: [PROGRAM, ARGUMENT…]} or {http: ADDRESS}", s.Name)
 	case s.Method != nil && slices.ContainsFunc(named, func(n Strategy) bool { return n.Name == s.Name }):
-		return fmt.Errorf("strategy %s: the name is that of a built-in strategy; give one with an auditor of its own a name of its own", s.Name)
+		return fmt.Errorf("strategy %s: the name is that of a built-in strategy; give one with a program of its own a name of its own", s.Name)
 	case s.Method != nil:
 		if err := s.Method.check(); err != nil {
 			return fmt.Errorf("strategy %s: %w", s.Name, err)

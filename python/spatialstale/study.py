@@ -1,4 +1,4 @@
-"""A study with an auditor or an agent that is a Python function."""
+"""A study with an auditor, an agent or a memory that is a Python function."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ STRATEGIES = ("no-memory", "no-filter", "self-verify", "omcd")
 
 Auditor = Callable[[list[dict[str, str]], dict[str, Any]], "Mapping[str, Any] | Iterable[Mapping[str, Any]]"]
 Agent = Callable[[dict[str, Any]], "str | tuple[str, Any]"]
+Memory = Callable[[dict[str, Any]], "Mapping[str, str] | Iterable[Mapping[str, str]] | None | tuple[Any, Any]"]
 
 
 def run(
@@ -29,6 +30,7 @@ def run(
     agent: Agent | None = None,
     study: str | os.PathLike[str] = "quick",
     *,
+    memory: Memory | None = None,
     name: str = "mine",
     models: str | Iterable[str] = "ref/reader",
     grid: bool = False,
@@ -39,8 +41,8 @@ def run(
     tables: tuple[str, ...] | list[str] = TABLES,
     binary: str | os.PathLike[str] | None = None,
 ) -> Frames:
-    """Runs a study in which a function audits the memory, or walks, and returns
-    its data frames.
+    """Runs a study in which a function audits the memory, keeps it, or walks, and
+    returns its data frames.
 
     Parameters
     ----------
@@ -53,7 +55,13 @@ def run(
         "DOWN", "LEFT" or "RIGHT", or that and a state, which it is told again at
         the next step as ``request["state"]``.
     study: a preset or a YAML file.
-    name: of the auditor's strategy, and of the agent, which walks as "agent/NAME".
+    memory: called before each step with its request (docs/methods.md), which has the
+        memory as it is now as ``request["entries"]``, and returns what it is from
+        then on: ``{memory_id: text}``, a list of ``{"memory_id": …, "text": …}``, or
+        None for no change; or that and a state, as an agent does. With an auditor
+        beside it its strategy is called "NAME memory".
+    name: of the auditor's or the memory's strategy, and of the agent, which walks as
+        "agent/NAME".
     models: who walks beside the agent, and whose own audits are compared.
     grid: send the observation cell by cell too, as ``observation["grid"]``; tables
         say so.
@@ -62,11 +70,12 @@ def run(
     out: the run folder, which is kept; a temporary one unless given.
     engine, tables, binary: as for ``load``.
     """
-    if auditor is None and agent is None:
-        raise ValueError("give an auditor, an agent, or both")
+    if auditor is None and agent is None and memory is None:
+        raise ValueError("give an auditor, an agent or a memory")
     walkers = [models] if isinstance(models, str) else list(models)
     wants = ["grid"] if grid else []
-    with _served(auditor, agent, workers) as url, tempfile.TemporaryDirectory() as temporary:
+    functions = {"audit": _audit(auditor), "act": _stateful("action", agent), "remember": _stateful("entries", memory, _entries)}
+    with _served(functions, workers) as url, tempfile.TemporaryDirectory() as temporary:
         method = {"http": url, "wants": wants, "workers": workers}
         chosen = {}
         if agent is not None:
@@ -75,7 +84,9 @@ def run(
         own = [] if auditor is None else [{"name": name, "auditor": method}]
         chosen["models"] = walkers
         chosen["detection.detectors"] = [*DETECTORS, *own]
-        chosen["navigation.strategies"] = [*STRATEGIES, *own, "oracle"]
+        keeper = name if auditor is None else f"{name} memory"
+        keepers = [] if memory is None else [{"name": keeper, "memory": method}]
+        chosen["navigation.strategies"] = [*STRATEGIES, *own, *keepers, "oracle"]
         arguments = [find_binary(binary), "run", os.fspath(study)]
         for key, value in chosen.items():
             arguments += ["--set", f"{key}={json.dumps(value)}"]
@@ -88,22 +99,12 @@ def run(
         return load(folder, engine=engine, tables=tables, binary=binary)
 
 
-@contextmanager
-def _served(auditor: Auditor | None, agent: Agent | None, workers: int):
-    """Answers requests on this machine, at an address that nobody can guess."""
-    turn = threading.BoundedSemaphore(max(1, workers))
-    path = "/" + secrets.token_urlsafe(18)
+def _audit(auditor: Auditor | None) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Answers the requests of an audit by a function."""
+    if auditor is None:
+        return None
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        out: dict[str, Any] = {"id": request["id"]}
-        if request["type"] == "act":
-            if agent is None:
-                raise ValueError("there is no agent")
-            said = agent(request)
-            out["action"], out["state"] = said if isinstance(said, tuple) else (said, None)
-            return out
-        if auditor is None:
-            raise ValueError("there is no auditor")
         observation = dict(request["observation"])
         if "png" in request:
             import base64
@@ -112,8 +113,44 @@ def _served(auditor: Auditor | None, agent: Agent | None, workers: int):
         said = auditor(request["entries"], observation)
         if isinstance(said, Mapping):
             said = [{"memory_id": key, "verdict": value} for key, value in said.items()]
-        out["judgments"] = [dict(judgment) for judgment in said]
-        return out
+        return {"judgments": [dict(judgment) for judgment in said]}
+
+    return answer
+
+
+def _stateful(member: str, function: Callable[[dict[str, Any]], Any] | None, shape: Callable[[Any], Any] = lambda said: said):
+    """Answers the requests of an episode by a function that may have a state."""
+    if function is None:
+        return None
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        said = function(request)
+        said, state = said if isinstance(said, tuple) else (said, None)
+        return {member: shape(said), "state": state}
+
+    return answer
+
+
+def _entries(said: Any) -> list[dict[str, str]] | None:
+    """The entries of a memory in the form of the protocol."""
+    if said is None:
+        return None
+    if isinstance(said, Mapping):
+        return [{"memory_id": key, "text": text} for key, text in said.items()]
+    return [dict(entry) for entry in said]
+
+
+@contextmanager
+def _served(functions: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]] | None], workers: int):
+    """Answers requests on this machine, at an address that nobody can guess."""
+    turn = threading.BoundedSemaphore(max(1, workers))
+    path = "/" + secrets.token_urlsafe(18)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        function = functions.get(request["type"])
+        if function is None:
+            raise ValueError(f"no function was given for requests of the type {request['type']}")
+        return {"id": request["id"], **function(request)}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

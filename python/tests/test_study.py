@@ -1,4 +1,4 @@
-"""Studies in which a Python function audits or walks."""
+"""Studies in which a Python function audits, keeps the memory or walks."""
 
 import re
 
@@ -54,13 +54,38 @@ def test_judgments_and_pictures(tmp_path):
     assert list(mine.confidence)[0] == 0.25 and list(mine.reason)[0] == "why not"
 
 
+def test_memory():
+    steps = []
+
+    def notebook(request):
+        """What the grid shows now; after the third step it writes nothing more."""
+        told = request["state"] or 0
+        steps.append((request["step"], told, len(request["entries"])))
+        if told == 3:
+            return None, told
+        words = {"H": "DANGER", "F": "SAFE", "S": "SAFE", "G": "SAFE"}
+        seen = enumerate(request["observation"]["grid"])
+        return {f"cell_{r}_{c}": f"{words[cell]} at ({r},{c}): seen" for r, row in seen for c, cell in enumerate(row)}, told + 1
+
+    frames = spatialstale.run(
+        memory=notebook, models="ref/believer", grid=True, settings=["seeds=3", "regimes=[L2]", "tasks=navigate", "navigation.episodes=1"]
+    )
+    trials = frames.trials
+    by_strategy = trials.groupby("strategy")
+    assert (by_strategy.outcome.value_counts().loc["mine"].index == "success").all()  # a believer with a true memory
+    assert "death" in by_strategy.outcome.value_counts().loc["no-filter"].index
+    mine = frames.steps[frames.steps.trial.isin(trials[trials.strategy == "mine"].trial)]
+    assert set(mine.memory) == {"filtered"} and (mine.removed.map(len) > 0).all()
+    assert all(told == min(step - 1, 3) and count == 64 for step, told, count in steps)
+
+
 def test_a_function_that_fails():
     def auditor(entries, observation):
         raise KeyError("no such cell")
 
     with pytest.raises(RuntimeError, match="KeyError: 'no such cell'"):
         spatialstale.run(auditor=auditor, settings=["seeds=1", "tasks=detect"])
-    with pytest.raises(ValueError, match="give an auditor"):
+    with pytest.raises(ValueError, match="give an auditor, an agent or a memory"):
         spatialstale.run()
     with pytest.raises(RuntimeError, match="unknown study"):
         spatialstale.run(auditor=auditor, study="nothing")
