@@ -72,6 +72,22 @@ func Take(seed int, g *lake.Grid) []Entry {
 	return entries
 }
 
+// Marked is the entry's text with the words that it may no longer hold.
+func (e *Entry) Marked() string { return e.Text + " [may no longer hold]" }
+
+// Unknown is the text in place of an entry that nobody can rely on.
+func (e *Entry) Unknown() string { return fmt.Sprintf("UNKNOWN at %v", e.Pos) }
+
+// Opposite is the text of an entry that claims the opposite: what must hold if
+// this one does not, for a cell kills or it does not.
+func (e *Entry) Opposite() string {
+	claim, cell := Danger, lake.Hole
+	if e.Claim == Danger {
+		claim, cell = Safe, lake.Frozen
+	}
+	return fmt.Sprintf("%s at %v: %s", claim, e.Pos, words[cell])
+}
+
 // words describe a cell's type. The paper prints those of frozen cells and
 // holes; those of start and goal are ours.
 var words = map[lake.Cell]string{

@@ -109,6 +109,9 @@ var (
 	}
 	Policies = Vocabulary{
 		{Name: "remove", Label: "remove", About: "a stale entry is kept out of the view"},
+		{Name: "mark", Label: "mark", About: "it stays, and is said that it may no longer hold"},
+		{Name: "unknown", Label: "unknown", About: "its cell is said to be UNKNOWN"},
+		{Name: "correct", Label: "correct", About: "it says what holds now by its auditor: what the auditor proposes, or else its opposite"},
 	}
 	Outcomes = Vocabulary{
 		{Name: Success, Label: "success", Legend: "reached G", About: "it reached G"},

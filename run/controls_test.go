@@ -2,7 +2,11 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,4 +192,97 @@ func keys(m map[string]int) []string {
 		out = append(out, k)
 	}
 	return out
+}
+
+// TestPolicies shows by an agent that walks by its memory what each policy does
+// to a stale entry that is surely found: a mark leaves the claim, UNKNOWN takes
+// it away as removal does, and a correction makes the memory true again.
+func TestPolicies(t *testing.T) {
+	with := func(policy study.Policy) study.Strategy {
+		by := study.Oracle
+		by.Name, by.Policy = "oracle-"+string(policy), policy
+		return by
+	}
+	trials := runControls(t, 10, func(s *study.Study) {
+		s.Detection = nil
+		s.Navigation.Strategies = []study.Strategy{study.NoFilter, study.Oracle, with(study.Mark), with(study.Unknown), with(study.Correct)}
+	}, "ref/believer")
+	type episode struct {
+		seed, number int
+		regime       string
+	}
+	walks := map[string]map[episode]*record.Trial{}
+	for _, tr := range trials {
+		if walks[tr.Strategy] == nil {
+			walks[tr.Strategy] = map[episode]*record.Trial{}
+		}
+		walks[tr.Strategy][episode{tr.Seed, tr.Episode, tr.Regime}] = tr
+	}
+	path := func(tr *record.Trial) (out []record.Pos) {
+		for _, s := range tr.Steps {
+			out = append(out, s.Next)
+		}
+		return out
+	}
+	died := 0
+	for at, plain := range walks["no-filter"] {
+		removed, marked, unknown, correct := walks["oracle"][at], walks["oracle-mark"][at], walks["oracle-unknown"][at], walks["oracle-correct"][at]
+		if plain.Outcome == record.Death {
+			died++
+		}
+		if !slices.Equal(path(marked), path(plain)) || slices.ContainsFunc(marked.Steps, func(s record.Step) bool { return len(s.Removed) > 0 }) {
+			t.Errorf("%v: marks changed the walk of an agent that does not heed them", at)
+		}
+		if !slices.Equal(path(unknown), path(removed)) {
+			t.Errorf("%v: UNKNOWN %v, removed %v", at, path(unknown), path(removed))
+		}
+		for i, s := range unknown.Steps {
+			if !slices.Equal(s.Removed, removed.Steps[i].Removed) {
+				t.Errorf("%v, step %d: UNKNOWN leaves out %v, removal %v", at, i+1, s.Removed, removed.Steps[i].Removed)
+			}
+		}
+		if correct.Outcome != record.Success {
+			t.Errorf("%v: %s with a memory that is true again", at, correct.Outcome)
+		}
+	}
+	if died == 0 {
+		t.Error("nobody died of the memory as it was")
+	}
+}
+
+// TestCorrections: what a stale entry says under the policy correct is what its
+// auditor proposes, where that is a claim on the same cell, and else the
+// opposite of what it said.
+func TestCorrections(t *testing.T) {
+	const claims = "SAFE at (0,1): crossed just now"
+	for proposed, want := range map[string]string{
+		claims:               claims,
+		" " + claims + "\n":  claims,
+		"":                   "DANGER at (0,1): Hole - dangerous, do not step",
+		"SAFE at (0,2)":      "DANGER at (0,1): Hole - dangerous, do not step",
+		"a hole":             "DANGER at (0,1): Hole - dangerous, do not step",
+		claims + "\n[x] now": "DANGER at (0,1): Hole - dangerous, do not step",
+	} {
+		shown := ""
+		m := &methodServer{asked: map[string]int{}}
+		m.bad = func(q map[string]any) string {
+			if q["type"] != "audit" {
+				shown = q["memory"].(map[string]any)["entries"].([]any)[1].(map[string]any)["text"].(string)
+				return `{"action":"DOWN"}`
+			}
+			b, _ := json.Marshal(map[string]any{"judgments": []any{map[string]any{"memory_id": "mem_001", "verdict": "stale", "correction": proposed}}})
+			return string(b)
+		}
+		server := httptest.NewServer(m)
+		defer server.Close()
+		s := parse(t, `{base: quick, seeds: 1, regimes: L1, tasks: navigate, models: agent/walker, agents: {walker: {http: "`+server.URL+`"}},
+navigation: {episodes: 1, strategies: [{name: mine, policy: correct, auditor: {http: "`+server.URL+`"}}]}}`)
+		session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
+		if _, _, err := finish(t, session, err); err != nil {
+			t.Fatal(err)
+		}
+		if shown != want {
+			t.Errorf("proposed %q: shown %q, want %q", proposed, shown, want)
+		}
+	}
 }

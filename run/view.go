@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/audit/judge"
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/memory"
 	"github.com/spatialstale/spatialstale/method"
 	"github.com/spatialstale/spatialstale/navigate"
 	"github.com/spatialstale/spatialstale/observe"
@@ -79,9 +81,37 @@ func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, er
 	}
 	if kept.Result != nil {
 		v.windows = append(v.windows, v.world.window(len(v.windows), m.Step, &m.State, kept.Result))
-		v.view = navigate.View{Memory: record.MemoryFiltered, Parts: v.write(kept.Entries), Removed: kept.Removed}
+		if rewrite := rewrites[v.trial.By.Policy]; rewrite != nil {
+			v.view = v.show(v.rewritten(kept.Result.Verdicts, rewrite))
+		} else {
+			v.view = navigate.View{Memory: record.MemoryFiltered, Parts: v.write(kept.Entries), Removed: kept.Removed}
+		}
 	}
 	return v.view, nil
+}
+
+// rewrites give the text of a stale entry under the policies that keep one.
+var rewrites = map[study.Policy]func(e *memory.Entry, v *judge.Verdict) string{
+	study.Mark:    func(e *memory.Entry, _ *judge.Verdict) string { return e.Marked() },
+	study.Unknown: func(e *memory.Entry, _ *judge.Verdict) string { return e.Unknown() },
+	study.Correct: func(e *memory.Entry, v *judge.Verdict) string {
+		proposed := strings.TrimSpace(v.Correction)
+		if _, at, ok := memory.ReadClaim(proposed); ok && at == e.Pos && !strings.ContainsAny(proposed, "\r\n") {
+			return proposed
+		}
+		return e.Opposite()
+	},
+}
+
+// rewritten is the memory with its stale entries in other words.
+func (v *viewer) rewritten(verdicts []judge.Verdict, rewrite func(*memory.Entry, *judge.Verdict) string) []navigate.Entry {
+	entries := (&navigate.View{}).Entries(v.world.Memory)
+	for i := range entries {
+		if verdicts[i].Status == record.Stale {
+			entries[i].Text = rewrite(&v.world.Memory[i], &verdicts[i])
+		}
+	}
+	return entries
 }
 
 // remembered is the view that a memory of one's own gives.

@@ -92,7 +92,7 @@ var strategyFields = []field[Strategy]{
 	{Key: "auditor", About: "who judges the entries: none, whole-store, batched, score, oracle, or a program of your own (exec or http)", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle)), at: func(s *Strategy) any { return (*auditing)(s) }},
 	{Key: "batch", About: "entries a call; batched and score auditors only", Least: 1, Most: 4096, at: func(s *Strategy) any { return &s.Batch }},
 	{Key: "when", About: "before the first step, or also after every change", Of: these(words(Once, OnEvent)), at: func(s *Strategy) any { return (*string)(&s.When) }},
-	{Key: "policy", About: "what becomes of a stale entry", Of: these(words(Remove)), at: func(s *Strategy) any { return (*string)(&s.Policy) }},
+	{Key: "policy", About: "what becomes of a stale entry", Of: these(record.Policies.Names()), at: func(s *Strategy) any { return (*string)(&s.Policy) }},
 }
 
 func words[T ~string](values ...T) []string {

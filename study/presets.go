@@ -68,6 +68,19 @@ var presets = []preset{
 		s.Detection = &Detection{Modalities: []string{record.Text}, Detectors: []Strategy{by}}
 		s.Navigation = &Navigation{Modalities: []string{record.Text}, Strategies: []Strategy{NoMemory, NoFilter, by}, Episodes: 1}
 	}},
+	{"policies", "what becomes of stale entries: removed, marked, UNKNOWN or corrected, navigation from text", func(s *Study) {
+		s.Detection = nil
+		s.Navigation.Strategies = []Strategy{NoFilter, OMCD}
+		s.Contrasts = []record.Contrast{{A: OMCD.Name, B: NoFilter.Name}}
+		for _, policy := range []Policy{Mark, Unknown, Correct} {
+			by := OMCD
+			by.Name, by.Policy = OMCD.Name+"-"+string(policy), policy
+			s.Navigation.Strategies = append(s.Navigation.Strategies, by)
+			s.Contrasts = append(s.Contrasts, record.Contrast{A: by.Name, B: OMCD.Name})
+		}
+		s.Contrasts = append(s.Contrasts, record.Contrast{A: OMCD.Name + "-correct", B: OMCD.Name + "-unknown"})
+		s.Equivalence = nil
+	}},
 	{"sizes", "lakes of 8x8, 16x16 and 32x32 cells, 10 seeds with 1 episode, from text", func(s *Study) {
 		s.Seeds = instance.Seeds(10)
 		s.AskSizes([]Size{{8, 8}, {16, 16}, {32, 32}})

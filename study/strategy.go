@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // A Strategy says what becomes of the memory before the navigator sees it
@@ -54,11 +56,16 @@ const (
 	OnEvent When = "on-event" // and at the next decision after every event
 )
 
-// Policy says what becomes of a stale entry.
+// Policy says what becomes of a stale entry in the view.
 type Policy string
 
-// Remove keeps a stale entry out of the view.
-const Remove Policy = "remove"
+// The policies (record.Policies).
+const (
+	Remove  Policy = "remove"
+	Mark    Policy = "mark"
+	Unknown Policy = "unknown"
+	Correct Policy = "correct"
+)
 
 // DefaultBatch is the paper's B (section 4.2).
 const DefaultBatch = 10
@@ -140,8 +147,8 @@ func (s Strategy) check() error {
 		return fmt.Errorf("strategy %s: a batch is for the batched and score auditors only", s.Name)
 	case s.Audits() && s.When != Once && s.When != OnEvent:
 		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)
-	case s.Audits() && s.Policy != Remove:
-		return fmt.Errorf("strategy %s: unknown policy %q; there is remove", s.Name, s.Policy)
+	case s.Audits() && record.Policies.Index(string(s.Policy)) < 0:
+		return fmt.Errorf("strategy %s: unknown policy %q; there are %s", s.Name, s.Policy, strings.Join(record.Policies.Names(), ", "))
 	case (s.Auditor == AuditMethod || s.Memory == MemoryMethod) != (s.Method != nil):
 		return fmt.Errorf("strategy %s: an auditor, or a memory, in another program is written as auditor: {exec: [PROGRAM, ARGUMENT…]} or {http: ADDRESS}", s.Name)
 	case s.Method != nil && slices.ContainsFunc(named, func(n Strategy) bool { return n.Name == s.Name }):
