@@ -124,7 +124,11 @@ func TestHostileBodies(t *testing.T) {
 // refused, however they come.
 func TestHostileClients(t *testing.T) {
 	s := start(t, serve.Options{Limits: serve.Limits{BodyTime: 300 * time.Millisecond}})
-	large := `{"memories": [{"text": "` + strings.Repeat("x", 100<<20) + `"}], "observation": {"text": "x"}}`
+	megabytes := 100
+	if testing.Short() {
+		megabytes = 10
+	}
+	large := `{"memories": [{"text": "` + strings.Repeat("x", megabytes<<20) + `"}], "observation": {"text": "x"}}`
 	never, end := io.Pipe()
 	defer end.Close()
 	whole := func(r *http.Request) {}
@@ -368,10 +372,14 @@ func TestManyAtOnce(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 500}}
 	defer client.CloseIdleConnections()
 	runtime.GC() // what other tests left
+	audits := 500
+	if testing.Short() { // under the race detector, ten times as slow
+		audits = 50
+	}
 	var peak uint64
 	round := func(n int) (left uint64) {
 		var wg sync.WaitGroup
-		for i := range 500 {
+		for i := range audits {
 			wg.Go(func() {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/audit", strings.NewReader(fmt.Sprintf(body, 1000*n+i)))
 				if err != nil {
