@@ -177,8 +177,14 @@ func (s *Service) open(a Account) (*account, error) {
 	return out, nil
 }
 
+// maxCached is about how many verdicts all accounts together keep.
+const maxCached = 1_000_000
+
 // session returns an empty memory of verdicts, for auditors to come.
-func (s *Service) session() *audit.Session { return audit.NewSession(nil, s.options.Limits.Cache) }
+func (s *Service) session() *audit.Session {
+	all := max(1, len(s.options.Accounts)) * (1 + len(s.options.Models))
+	return audit.NewSession(nil, max(1, min(s.options.Limits.Cache, maxCached/all)))
+}
 
 // holder returns the account with a token, nil for none. How long it takes does
 // not depend on the tokens.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/audit"
 	"github.com/spatialstale/spatialstale/audit/provenance"
+	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
 )
 
@@ -98,7 +99,7 @@ func (s *Service) try(ctx context.Context, c call, r *AuditRequest) (answer *Aud
 
 // logFailures tells the operator what a client is not told: a provider's words.
 func (s *Service) logFailures(c call, model string, failures []error) {
-	if len(failures) > 0 {
+	if len(failures) > 0 && llm.KindOf(failures[0]) != llm.KindCanceled { // the client has gone, or its time is up
 		s.log.Warn("calls of a model failed", "request", c.id, "token", c.account.Name, "model", model, "calls", len(failures), "first", failures[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,8 +27,10 @@ func failf(status int, format string, args ...any) error {
 	return &fault{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// seconds is what Retry-After says.
-func (f *fault) seconds() string { return fmt.Sprint(max(1, math.Ceil(f.retry.Seconds()))) }
+// seconds is what Retry-After says: a second at least, an hour at most.
+func (f *fault) seconds() string {
+	return strconv.Itoa(int(math.Ceil(min(max(f.retry, time.Second), time.Hour).Seconds())))
+}
 
 // statusGone is what is logged of a request whose client did not wait.
 const statusGone = 499

@@ -192,7 +192,7 @@ func TestStdioHostile(t *testing.T) {
 		"a batch":              "[" + listTools + "]",
 		"a nesting of 10,000":  strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
 		"invalid UTF-8":        callTool("x", "audit_memory", `{"memories": [{"text": "`+"\xff\xfe"+`"}], "observation": {"text": "x"}}`),
-		"ten megabytes":  callTool("x", "audit_memory", `{"memories": [{"text": "`+strings.Repeat("x", 10<<20)+`"}], "observation": {"text": "x"}}`),
+		"ten megabytes":        callTool("x", "audit_memory", `{"memories": [{"text": "`+strings.Repeat("x", 10<<20)+`"}], "observation": {"text": "x"}}`),
 		"another version":      `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
 		"characters of NUL":    "\x00\x00",
 		"a byte order mark":    "\ufeff" + listTools,

@@ -76,7 +76,7 @@ type Limits struct {
 	Waiting     int           // audits that wait for their turn, all accounts together
 	WaitingEach int           // of one account, of these
 	Connections int           // open at once
-	Cache       int           // verdicts kept for each account and model
+	Cache       int           // verdicts kept for each account and model; fewer where there are very many of these
 }
 
 // DefaultLimits are the limits unless told otherwise.

@@ -91,6 +91,7 @@ type serveCmd struct {
 	Tokens string   `placeholder:"FILE" help:"Take tokens, each with a name, a budget and models, from this YAML file. Unless given, there is one: that of the variable SPATIALSTALE_TOKEN, or one that is made and shown once."`
 	Budget *amount  `placeholder:"USD" help:"What the calls of the one token may cost, until the service ends. Needs the price of each model."`
 	Quiet  bool     `help:"No line for each request."`
+	Spec   bool     `name:"openapi" help:"Write the description of the HTTP API, OpenAPI 3.1 as JSON, and serve nothing."`
 }
 
 // tokenVar is the variable that holds the one token.
@@ -117,6 +118,13 @@ func (c *serveCmd) Run(e *env) error {
 	s, err := serve.New(o)
 	if err != nil {
 		return usageError{err}
+	}
+	if c.Spec {
+		spec, err := s.OpenAPI()
+		if err == nil {
+			_, err = e.stdout.Write(spec)
+		}
+		return err
 	}
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
