@@ -41,14 +41,14 @@ func faultOf(err error, limit time.Duration) *fault {
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.Is(err, llm.ErrBudget):
+		return &fault{status: http.StatusPaymentRequired, text: "what this token may spend does not reach for another call of the model; entries that need none are still judged"}
+	case errors.Is(err, audit.ErrUnaudited): // a call may have been too slow, and the audit was not
+		return unaudited(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return &fault{http.StatusGatewayTimeout, fmt.Sprintf("the audit took longer than %v; what was judged is remembered: ask again, or for fewer entries", limit), retryPause}
 	case errors.Is(err, context.Canceled):
 		return &fault{status: statusGone, text: "the request was given up"}
-	case errors.Is(err, llm.ErrBudget):
-		return &fault{status: http.StatusPaymentRequired, text: "what this token may spend does not reach for another call of the model; entries that need none are still judged"}
-	case errors.Is(err, audit.ErrUnaudited):
-		return unaudited(err)
 	}
 	return &fault{status: http.StatusUnprocessableEntity, text: strings.TrimPrefix(err.Error(), "audit: ")}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -41,7 +42,7 @@ const (
 	keyHeader = "X-Spatialstale-Key"
 )
 
-// open are the paths that need neither token nor Host: they tell nothing.
+// openPaths are those that need neither token nor Host: they tell nothing.
 var openPaths = []string{"/healthz", "/readyz"}
 
 // guard lets those requests through that are for this service, from a page that
@@ -183,7 +184,7 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 		return failf(http.StatusBadRequest, "the body was cut off")
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	if err := checkJSON(body, valuesOf(l.Memories)); err != nil {
+	if err := checkJSON(body, l.values()); err != nil {
 		return failf(http.StatusBadRequest, "the body %v", err)
 	}
 	if b := bytes.TrimLeft(body, " \t\r\n"); b[0] != '{' { // a batch of calls would be many audits in one turn
@@ -193,9 +194,9 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// valuesOf is how many values a request with so many entries has at most, amply
-// counted: each takes many times its bytes once it is read.
-func valuesOf(memories int) int { return 1000 + 32*memories }
+// values is how many a request has at most, amply counted: each takes many times
+// its bytes once it is read.
+func (l *Limits) values() int { return 1000 + 32*l.Memories + l.Observation/8 }
 
 // checkJSON looks that a text is UTF-8, one JSON value, not nested deeper than
 // anything that is asked for here, and of no more values than so many.
@@ -285,7 +286,11 @@ func (s *Service) answered(r *http.Request, pattern string, a *asked, took time.
 		name = a.account.Name
 	}
 	s.metrics.request(name, pattern, a.status)
-	s.log.Info("request", "request", a.id, "token", name, "for", pattern, "status", a.status, "ms", took.Milliseconds())
+	level := slog.LevelInfo
+	if slices.Contains(openPaths, r.URL.Path) {
+		level = slog.LevelDebug // a balancer asks every few seconds
+	}
+	s.log.Log(r.Context(), level, "request", "request", a.id, "token", name, "for", pattern, "status", a.status, "ms", took.Milliseconds())
 }
 
 // A recorder notes the status of an answer, and gives up a client that does not

@@ -97,7 +97,7 @@ func TestHostileBodies(t *testing.T) {
 		{"an image of as many as can be said", images(headerOnly(1<<31-1, 1<<31-1)), 422, "an image "},
 		{"a long image", images(headerOnly(1<<31-1, 1)), 422, "an image of 2147483647×1 pixels"},
 		{"images of many pixels together", images(headerOnly(100, 60), headerOnly(100, 60)), 422, "an image of 100×60 pixels"},
-		{"many values", `{"memories": [` + strings.Repeat("1,", 1<<20) + `1], "observation": {"text": "x"}}`, 400, "has more than 2600 values"},
+		{"many values", `{"memories": [` + strings.Repeat("1,", 1<<20) + `1], "observation": {"text": "x"}}`, 400, "has more than 2725 values"},
 		{"many that are wrong", `{"memories": [` + strings.Repeat("1,", 2000) + `1], "observation": {"text": "x"}}`, 422, "validation failed"},
 		{"an image without pixels", images(headerOnly(0, 7)), 422, "not a readable PNG"},
 		{"an image that is cut", images(ok[:40]), 422, "not a readable PNG"},
@@ -341,12 +341,15 @@ func TestApart(t *testing.T) {
 func TestModelFails(t *testing.T) {
 	for kind, want := range map[llm.Kind]int{llm.KindAuth: 502, llm.KindRateLimit: 503, llm.KindServer: 503, llm.KindNoServer: 502} {
 		m := &audittest.Model{Rule: audittest.Gone, Fail: func(_ context.Context, _ int64) error {
-			return &llm.Error{Kind: kind, Model: "m", Message: "from 10.0.0.7", RetryAfter: time.Minute}
+			return &llm.Error{Kind: kind, Model: "m", Message: "from 10.0.0.7", RetryAfter: time.Minute, Err: context.DeadlineExceeded}
 		}}
 		s := start(t, serve.Options{Models: []serve.Model{listed("failing", m)}})
 		r := s.audit(t, alice, farm)
 		if r.status != want || strings.Contains(r.body, "10.0.0.7") || !strings.Contains(r.detail(), string(kind)) || want == 503 && r.header.Get("Retry-After") != "60" {
 			t.Errorf("%s: %d %v %s", kind, r.status, r.header, r.body)
+		}
+		if kind == llm.KindServer && strings.Contains(r.detail(), "took longer") {
+			t.Errorf("a call that was too slow is taken for the audit: %s", r.body)
 		}
 		if !strings.Contains(s.log.String(), "10.0.0.7") {
 			t.Errorf("the operator is not told: %s", s.log)

@@ -176,7 +176,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, stop <-chan struct{
 	go func() { failed <- server.Serve(netutil.LimitListener(l, s.options.Limits.Connections)) }()
 	select {
 	case err := <-failed:
-		return err
+		return errors.Join(err, s.Close())
 	case <-ctx.Done():
 	case <-stop:
 	}

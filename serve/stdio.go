@@ -129,7 +129,7 @@ func (t *talk) passLine(line []byte, long bool, l *Limits, pass io.Writer) error
 	if len(bytes.TrimSpace(line)) == 0 && !long {
 		return nil
 	}
-	m, code, wrong := readMessage(line, valuesOf(l.Memories))
+	m, code, wrong := readMessage(line, l.values())
 	if long {
 		code, wrong = jsonrpc.CodeParseError, fmt.Errorf("is larger than %d bytes", l.Body)
 	}

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -72,6 +76,9 @@ type auditLogCmd struct {
 
 // Run writes the verdicts that are asked for, and what they come to.
 func (c *auditLogCmd) Run(e *env) error {
+	if err := c.isLog(); err != nil {
+		return err
+	}
 	if c.Prune > 0 {
 		if err := provenance.Prune(c.Log, time.Duration(c.Prune), e.now()); err != nil {
 			return err
@@ -100,6 +107,28 @@ func (c *auditLogCmd) Run(e *env) error {
 		}
 		return errors.Join(broken...)
 	})
+}
+
+// isLog returns an error unless the folder is that of one log.
+func (c *auditLogCmd) isLog() error {
+	_, err := provenance.ReadKey(c.Log)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil // a key that cannot be read is needed for hashes only
+	}
+	if _, err := os.ReadDir(c.Log); err != nil {
+		return err
+	}
+	if files, err := filepath.Glob(filepath.Join(c.Log, "*.jsonl")); err == nil && len(files) > 0 {
+		return nil // a copy without the key
+	}
+	logs, err := filepath.Glob(filepath.Join(c.Log, "*", "*.jsonl"))
+	for i := range logs {
+		logs[i] = filepath.Dir(logs[i])
+	}
+	if logs = slices.Compact(logs); err == nil && len(logs) > 0 {
+		return fmt.Errorf("%s holds the logs of several tokens; name one: %s", c.Log, strings.Join(logs, ", "))
+	}
+	return fmt.Errorf("%s holds no log of verdicts", c.Log)
 }
 
 // filter returns what tells the verdicts that are asked for.

@@ -145,6 +145,13 @@ func TestServe(t *testing.T) {
 		t.Errorf("it said\n%s", said)
 	}
 	log := filepath.Join(logs, "token")
+	for dir, want := range map[string]string{logs: "name one: " + log, t.TempDir(): "holds no log of verdicts", filepath.Join(logs, "nobody"): "no such file"} {
+		var stderr bytes.Buffer
+		code := execute([]string{"audit", "log", dir}, env{ctx: t.Context(), stdout: io.Discard, stderr: &stderr, now: time.Now})
+		if code != exitFailed || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit %d: %s; want %q", dir, code, &stderr, want)
+		}
+	}
 	for _, c := range []struct {
 		args []string
 		want string
