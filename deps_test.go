@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"audit/provenance":       {"audit", "llm/price"},
 	"serve":                  {"audit", "audit/provenance", "llm", "llm/price"},
 	"audit/shape":            {"audit"},
+	"audit/check":            {"audit", "llm", "stats"},
 	"navigate":               {"lake", "observe", "memory", "llm"},
 	"method":                 {"navigate", "llm", "audit/judge"},
 	"gym":                    {"lake", "instance", "memory", "observe", "navigate"},

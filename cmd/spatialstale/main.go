@@ -30,6 +30,8 @@ const (
 	exitStopped = 3 // stopped early, or some of it failed
 	exitStale   = 4 // an audit found entries that are stale
 	exitOverCap = 5 // more of them than may be removed at once
+	exitMark    = 6 // a model is fit to mark stale entries, not to remove them
+	exitUnfit   = 7 // a model is not to be trusted with an audit
 )
 
 // A stoppedError ends a command that did part of its work.

@@ -16,7 +16,8 @@ import (
 
 type modelsCmd struct {
 	Ping  bool     `help:"Make one call to each --model, to see that it answers: one small step with a picture. It costs what one call costs; a model that takes no picture is asked once more, in text."`
-	Model []string `sep:"none" placeholder:"NAME" help:"Model to ping; repeat for several."`
+	Check bool     `help:"Say of each --model whether it can be trusted to audit a memory: built-in cases of known verdict and one seed of the benchmark, some 50 calls. Exit code 6: only to mark; 7: not at all (docs/audit.md)."`
+	Model []string `sep:"none" placeholder:"NAME" help:"Model to ping or to check; repeat for several."`
 	JSON  bool     `name:"json" help:"Write JSON."`
 
 	connectionFlags `group:"How models are reached (docs/models.md):"`
@@ -26,10 +27,16 @@ type modelsCmd struct {
 // Run lists the providers, or makes one call to each named model.
 func (c *modelsCmd) Run(e *env) error {
 	switch {
+	case c.Ping && c.Check:
+		return usageError{errors.New("--ping and --check: give one of them")}
+	case c.Check && len(c.Model) == 0:
+		return usageError{errors.New("--check asks the models that you name, as in --check --model openai/gpt-4o; each call is paid for")}
 	case c.Ping && len(c.Model) == 0:
 		return usageError{errors.New("--ping asks the models that you name, as in --ping --model openai/gpt-4o; each call is paid for")}
+	case c.Check:
+		return c.check(e)
 	case !c.Ping && len(c.Model) > 0:
-		return usageError{errors.New("--model goes with --ping; without it, every provider is listed")}
+		return usageError{errors.New("--model goes with --ping or --check; without it, every provider is listed")}
 	case c.Ping:
 		return c.ping(e)
 	}
@@ -113,7 +120,7 @@ func writeProviders(w io.Writer, list []listedProvider) error {
 	for _, c := range controlsList() {
 		fmt.Fprintf(&b, "  %s\n      %s\n", c.Form, c.Note)
 	}
-	b.WriteString("\nTo see whether one answers: spatialstale models --ping --model NAME (one small call each)\n")
+	b.WriteString("\nTo see whether one answers: spatialstale models --ping --model NAME (one small call each),\nand whether it can be trusted to audit a memory: spatialstale models --check --model NAME\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
