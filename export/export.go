@@ -48,7 +48,7 @@ func JSONL(run Source, dir string) error {
 	}
 	lines := &jsonLines{out: out}
 	if dated, ok := run.(Dated); ok {
-		lines.line.lists = dated.FirstFormat() == 1
+		lines.line.first = dated.FirstFormat() == 1
 	}
 	if err := pass(run, lines); err != nil {
 		out.abandon()

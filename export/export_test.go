@@ -212,7 +212,7 @@ var fields = map[string][]string{
 		"tp", "fp", "fn", "tn", "unanswered", "precision", "recall", "f1", "death", "fallbacks", "dropped_flips", "rows", "cols", "error"},
 	JudgmentsName: {"trial", "window", "step", "memory_id", "pos", "claim", "truth", "verdict", "score", "confidence", "reason", "repaired", "repairs", "stale_logprob", "valid_logprob", "auditor"},
 	StepsName:     {"trial", "t", "pos", "action", "next", "cell", "fallback", "event", "dropped", "memory", "removed"},
-	CallsName:     {"trial", "slot", "purpose", "model", "prompt_sha256", "reply", "finish", "input_tokens", "output_tokens", "latency_ms", "cached_tokens", "cache_write_tokens", "reasoning_tokens"},
+	CallsName:     {"trial", "slot", "purpose", "model", "prompt_sha256", "reply", "finish", "input_tokens", "output_tokens", "latency_ms", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "server_prompt_ms", "server_output_ms", "server_load_ms"},
 }
 
 func TestEveryLineHasTheSameFields(t *testing.T) {

@@ -430,7 +430,7 @@ func TestInspectTellsWhatWasAsked(t *testing.T) {
 	if err := Inspect(run, dir); err != nil {
 		t.Fatal(err)
 	}
-	said := 0
+	said, timed := 0, 0
 	for _, path := range logsOf(t, dir) {
 		archive, err := zip.OpenReader(path)
 		if err != nil {
@@ -451,12 +451,16 @@ func TestInspectTellsWhatWasAsked(t *testing.T) {
 			}
 			if strings.HasPrefix(f.Name, "samples/") {
 				said += strings.Count(string(text), `"config":{"temperature":0}`)
+				timed += strings.Count(string(text), `"metadata":{"timings":{"prompt_tokens":`)
 			}
 		}
 		archive.Close()
 	}
 	if said < 2 {
 		t.Errorf("the temperature is in %d places of the logs, want the header and each call", said)
+	}
+	if timed == 0 {
+		t.Error("the server's own times are in no log")
 	}
 }
 

@@ -190,6 +190,8 @@ type modelOutput struct {
 	Completion string   `json:"completion"`
 	Usage      *usage   `json:"usage,omitempty"`
 	Time       float64  `json:"time,omitempty"`
+
+	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
 type choice struct {

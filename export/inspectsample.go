@@ -317,8 +317,12 @@ func (b *sampleBuilder) output(c *record.Call, i int) modelOutput {
 	if c.ServerModel != "" {
 		model = readable(c.ServerModel)
 	}
+	var metadata map[string]any
+	if c.Timings != nil {
+		metadata = map[string]any{"timings": c.Timings}
+	}
 	return modelOutput{
-		Model: model, Choices: []choice{{b.answer(c, i), stopReason(c.Finish), logprobsOf(c)}}, Completion: readable(c.Reply),
+		Metadata: metadata, Model: model, Choices: []choice{{b.answer(c, i), stopReason(c.Finish), logprobsOf(c)}}, Completion: readable(c.Reply),
 		Usage: usageOf(c), Time: c.Latency.Seconds(),
 	}
 }

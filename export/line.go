@@ -16,7 +16,7 @@ import (
 type line struct {
 	buf   []byte
 	comma bool // the next field or element needs one before it
-	lists bool // flips are lists, as in version 0.1
+	first bool // as version 0.1: flips are lists, and calls end with the count of thinking
 }
 
 func (l *line) begin() {
@@ -105,6 +105,14 @@ func (l *line) milliseconds(name string, d time.Duration) {
 	l.buf = strconv.AppendFloat(l.buf, float64(d.Round(time.Microsecond).Microseconds())/1000, 'f', 3, 64)
 }
 
+func (l *line) optionalMilliseconds(name string, d *time.Duration) {
+	if d == nil {
+		l.null(name)
+		return
+	}
+	l.milliseconds(name, *d)
+}
+
 func (l *line) text(name, v string) {
 	l.name(name)
 	l.separate()
@@ -151,7 +159,7 @@ func (l *line) texts(name string, all []string) {
 // flips writes them as one text (see flips.go), or each as a list of its row, its
 // column and its type.
 func (l *line) flips(name string, all []record.Flip) {
-	if !l.lists {
+	if !l.first {
 		l.text(name, flipsText(all))
 		return
 	}

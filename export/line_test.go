@@ -104,6 +104,10 @@ type callLine struct {
 	Cached       *int        `json:"cached_tokens"`
 	CacheWrite   *int        `json:"cache_write_tokens"`
 	Reasoning    *int        `json:"reasoning_tokens"`
+
+	ServerPromptMS *json.Number `json:"server_prompt_ms"`
+	ServerOutputMS *json.Number `json:"server_output_ms"`
+	ServerLoadMS   *json.Number `json:"server_load_ms"`
 }
 
 func encoded(t interface{ Fatal(...any) }, v any) string {
@@ -129,7 +133,7 @@ func flips() *rapid.Generator[[]record.Flip] {
 func number() *rapid.Generator[*float64] { return rapid.Ptr(rapid.Float64(), true) }
 
 func TestLinesAgreeWithEncodingJSON(t *testing.T) {
-	l := &line{lists: true} // one for all, as in an export; record.Flip marshals as version 0.1 wrote flips
+	l := &line{first: true} // one for all, as in an export; record.Flip marshals as version 0.1 wrote flips
 	check := func(t *rapid.T, got []byte, want any) {
 		t.Helper()
 		if want := encoded(t, want); string(got) != want {
@@ -174,8 +178,15 @@ func TestLinesAgreeWithEncodingJSON(t *testing.T) {
 
 		k := calls.Draw(t, "call")
 		k.Latency = time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "latency"))
-		us := k.Latency.Round(time.Microsecond).Microseconds()
-		check(t, l.call(&k), callLine{k.Trial, k.Slot, k.Purpose, k.Model, hex.EncodeToString(k.PromptSHA256[:]), k.Reply, k.Finish, k.InputTokens, k.OutputTokens, json.Number(fmt.Sprintf("%d.%03d", us/1000, us%1000)), k.CachedTokens, k.CacheWriteTokens, k.ReasoningTokens})
+		ms := func(d time.Duration) json.Number {
+			us := d.Round(time.Microsecond).Microseconds()
+			return json.Number(fmt.Sprintf("%d.%03d", us/1000, us%1000))
+		}
+		var prompt, output, load *json.Number
+		if k.Timings = rapid.SampledFrom([]*record.Timings{nil, {Prompt: k.Latency / 3, Output: k.Latency / 2}}).Draw(t, "timings"); k.Timings != nil {
+			prompt, output, load = new(ms(k.Timings.Prompt)), new(ms(k.Timings.Output)), new(ms(k.Timings.Load))
+		}
+		check(t, (&line{}).call(&k), callLine{k.Trial, k.Slot, k.Purpose, k.Model, hex.EncodeToString(k.PromptSHA256[:]), k.Reply, k.Finish, k.InputTokens, k.OutputTokens, ms(k.Latency), k.CachedTokens, k.CacheWriteTokens, k.ReasoningTokens, prompt, output, load})
 	})
 }
 

@@ -137,5 +137,12 @@ func (l *line) call(c *record.Call) []byte {
 	l.optionalInteger("cached_tokens", c.CachedTokens)
 	l.optionalInteger("cache_write_tokens", c.CacheWriteTokens)
 	l.optionalInteger("reasoning_tokens", c.ReasoningTokens)
+	if l.first {
+		return l.end()
+	}
+	prompt, output, load := serverTimes(c)
+	l.optionalMilliseconds("server_prompt_ms", prompt)
+	l.optionalMilliseconds("server_output_ms", output)
+	l.optionalMilliseconds("server_load_ms", load)
 	return l.end()
 }

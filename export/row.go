@@ -177,16 +177,39 @@ type callRow struct {
 	CachedTokens     *int64  `parquet:"cached_tokens"`
 	CacheWriteTokens *int64  `parquet:"cache_write_tokens"`
 	ReasoningTokens  *int64  `parquet:"reasoning_tokens"`
+
+	ServerPromptMS *float64 `parquet:"server_prompt_ms"`
+	ServerOutputMS *float64 `parquet:"server_output_ms"`
+	ServerLoadMS   *float64 `parquet:"server_load_ms"`
 }
 
 func newCallRow(c *record.Call) callRow {
+	prompt, output, load := serverTimes(c)
 	return callRow{
 		Trial: readable(c.Trial), Slot: readable(c.Slot), Purpose: readable(c.Purpose), Model: readable(c.Model),
 		PromptSHA256: hex.EncodeToString(c.PromptSHA256[:]), Reply: readable(c.Reply), Finish: readable(c.Finish),
 		InputTokens: large(c.InputTokens), OutputTokens: large(c.OutputTokens),
-		LatencyMS:    float64(c.Latency.Round(time.Microsecond).Microseconds()) / 1000,
+		LatencyMS:    *milliseconds(&c.Latency),
 		CachedTokens: large(c.CachedTokens), CacheWriteTokens: large(c.CacheWriteTokens), ReasoningTokens: large(c.ReasoningTokens),
+		ServerPromptMS: milliseconds(prompt), ServerOutputMS: milliseconds(output), ServerLoadMS: milliseconds(load),
 	}
+}
+
+// serverTimes are a call's parts by the server's own clock, nil where it gave
+// none.
+func serverTimes(c *record.Call) (prompt, output, load *time.Duration) {
+	if t := c.Timings; t != nil {
+		return &t.Prompt, &t.Output, &t.Load
+	}
+	return nil, nil, nil
+}
+
+// milliseconds rounds a duration to three decimals.
+func milliseconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(float64(d.Round(time.Microsecond).Microseconds()) / 1000)
 }
 
 func newPosition(p record.Pos) position { return position{int32(p[0]), int32(p[1])} }

@@ -179,7 +179,11 @@ func (r *memoryRun) others(spec record.Spec) {
 }
 
 func (r *memoryRun) call(trial, slot, purpose, reply string, in, out *int) {
-	r.calls = append(r.calls, &record.Call{
+	var timings *record.Timings // of a server that counts
+	if in != nil && out != nil {
+		timings = &record.Timings{PromptTokens: *in, OutputTokens: *out, Prompt: 345678 * time.Microsecond, Output: 600 * time.Millisecond}
+	}
+	r.calls = append(r.calls, &record.Call{Timings: timings,
 		Trial: trial, Slot: slot, Purpose: purpose, Model: "ref/mixed?trust=0.5&tpr=0.8&fpr=0.1", PromptSHA256: sha256.Sum256([]byte(slot)),
 		Reply: reply, Finish: "stop", InputTokens: in, OutputTokens: out, Latency: time.Duration(len(r.calls)*1000)*time.Millisecond + 12345678,
 	})
