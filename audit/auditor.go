@@ -251,6 +251,9 @@ type pass struct {
 
 	mu       sync.Mutex // guards the result
 	rechecks int        // calls left to take apart batches whose check failed
+
+	probe sync.Once
+	able  bool // the check holds where no entry can have turned it
 }
 
 // maxRechecks is how many calls an audit makes to take apart batches whose check
@@ -290,9 +293,15 @@ func (p *pass) ask(entries []entry) {
 // batch asks about some entries. When the check fails, one of them may have
 // taken over the answer: those that read like instructions are asked about
 // alone, the others again without them, and if that does not tell them apart,
-// each half by itself.
+// each half by itself. A model that cannot audit fails without an attack: before
+// anything is taken apart, it is asked once about a check alone.
 func (p *pass) batch(entries []entry, name string) {
 	if p.once(entries, name) || p.ctx.Err() != nil {
+		return
+	}
+	p.probe.Do(func() { _, p.able = p.call(nil, "check") })
+	if !p.able {
+		p.unaudited(entries, CheckFailed)
 		return
 	}
 	for i, part := range p.apart(entries) {
@@ -312,7 +321,7 @@ func (p *pass) mayRecheck() bool {
 }
 
 // apart divides entries of which one may have taken over the answer. One by
-// itself is not divided: it did, or the model cannot audit.
+// itself is not divided: it did.
 func (p *pass) apart(entries []entry) (parts [][]entry) {
 	if len(entries) == 1 {
 		p.unaudited(entries, CheckFailed)
