@@ -45,6 +45,7 @@ type Frame struct {
 	warnings  []string // that concern all tables
 	pricedBy  []string // the dates of the lists of prices, ascending
 	reader    reasonReader
+	methods   map[string]*paid // calls of programs of one's own, by their names
 
 	// What finish makes of them for tables.
 	groups map[Setting]*Group // with what varies of their conditions, in words
@@ -296,7 +297,12 @@ func (f *Frame) AddCall(spec *record.Spec, call *PaidCall) error {
 	if row.paid == nil {
 		row.paid = &paid{}
 	}
-	p := row.paid
+	row.paid.add(call)
+	return nil
+}
+
+// add counts a call.
+func (p *paid) add(call *PaidCall) {
 	p.calls++
 	p.input.add(call.Input)
 	p.cached.add(call.Cached)
@@ -307,7 +313,6 @@ func (f *Frame) AddCall(spec *record.Spec, call *PaidCall) error {
 		p.inexact += int32(index(call.Inexact))
 	}
 	p.latency += call.Latency
-	return nil
 }
 
 // PricedBy says of which day a list of prices is that costs are by. There may
@@ -564,6 +569,8 @@ func (f *Frame) Read(name string, s Source, price func(*record.Call) (cost *int6
 	}
 	fail := func(err error) error { return fmt.Errorf("%s: %w; report the runs one at a time", name, err) }
 	paid := map[string]*record.Spec{}
+	programs := map[string]bool{} // trials in which a program of a strategy may be asked
+	hasPrograms := slices.ContainsFunc(manifest.Models, func(m record.ModelInfo) bool { return record.IsMethod(m.Name) })
 	for spec, err := range s.Plan() {
 		if err != nil {
 			return err
@@ -574,6 +581,9 @@ func (f *Frame) Read(name string, s Source, price func(*record.Call) (cost *int6
 		}
 		if own && price != nil && !isControl(spec.Model) {
 			paid[spec.Key] = &spec
+		}
+		if own && price != nil && hasPrograms {
+			programs[spec.Key] = true
 		}
 	}
 	for in, err := range s.Instances() {
@@ -592,19 +602,23 @@ func (f *Frame) Read(name string, s Source, price func(*record.Call) (cost *int6
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if len(paid) == 0 {
+	if len(paid) == 0 && len(programs) == 0 {
 		return nil
 	}
 	for c, err := range s.Calls() {
 		if err != nil {
 			return err
 		}
-		spec := paid[c.Trial]
-		if spec == nil {
+		spec, method := paid[c.Trial], record.IsMethod(c.Model) && programs[c.Trial]
+		if spec == nil && !method {
 			continue
 		}
 		call := PaidCall{Input: c.InputTokens, Cached: c.CachedTokens, Output: c.OutputTokens, Reasoning: c.ReasoningTokens, Latency: c.Latency}
 		call.Cost, call.Inexact = price(c)
+		if method {
+			f.addMethodCall(c.Model, &call)
+			continue
+		}
 		if err := f.AddCall(spec, &call); err != nil {
 			return err
 		}

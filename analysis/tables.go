@@ -46,6 +46,7 @@ var tables = []func(*Frame) Table{
 	(*Frame).publishedTable,
 	(*Frame).modelsTable,
 	(*Frame).costs,
+	(*Frame).methodsTable,
 }
 
 // Tables returns every table, also those without rows, which say what they need.
@@ -54,13 +55,13 @@ func (f *Frame) Tables() []Table {
 	out := make([]Table, len(tables))
 	inParallel(len(tables), func(i int) { out[i] = tables[i](f) })
 	out = slices.DeleteFunc(out, func(t Table) bool { // a run of controls has nothing to say there
-		return len(t.Rows) == 0 && (t.ID == "models" || t.ID == "costs")
+		return len(t.Rows) == 0 && (t.ID == "models" || t.ID == "costs" || t.ID == "methods")
 	})
 	warnings := f.runWarnings()
 	for i := range out {
 		t := &out[i]
 		t.Need = f.ask(t.Need)
-		if len(t.Rows) > 0 && t.ID != "models" && t.ID != "regimes" {
+		if len(t.Rows) > 0 && t.ID != "models" && t.ID != "methods" && t.ID != "regimes" {
 			t.Warnings = slices.Concat(warnings, t.Warnings)
 		}
 	}

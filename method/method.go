@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // Protocol is the version of the protocol, a member of every request.
@@ -103,6 +104,9 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, err
 	case said.Error != "":
 		return fail(&llm.Error{Kind: llm.KindServer, Message: "it says: " + brief(said.Error)})
 	}
+	if c := said.Cost; c != nil && (*c < 0 || *c > record.MostCost) {
+		return fail(&llm.Error{Kind: llm.KindMalformed, Message: fmt.Sprintf("its cost is %v; want US dollars, from 0 to %d", *c, record.MostCost)})
+	}
 	if req.Purpose == purposeMemory { // an answer that is kept is one that can be used
 		if _, err := readEntries(answer); err != nil {
 			return fail(&llm.Error{Kind: llm.KindMalformed, Message: err.Error()})
@@ -117,6 +121,8 @@ type envelope struct {
 	ID     *string `json:"id"`
 	Method string  `json:"method"` // the method's own name and version
 	Error  string  `json:"error"`
+
+	Cost *float64 `json:"cost"` // of the answer, in US dollars (record.Call.Reported)
 }
 
 const otherRequest = "its answer is to another request; an answer has the id of the request, or none"

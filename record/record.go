@@ -11,7 +11,6 @@ package record
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -39,22 +38,6 @@ const (
 	Timeout = "timeout"
 	Failed  = "error"
 )
-
-// Names of methods, which are other programs, where calls are recorded. The
-// agent "mine" of a study walks as the model "agent/mine"; the auditor or the
-// memory of the strategy "mine" is "auditor/mine" or "memory/mine", and no model
-// of the plan.
-const (
-	AgentPrefix   = "agent/"
-	AuditorPrefix = "auditor/"
-	MemoryPrefix  = "memory/"
-)
-
-// IsPlanned reports whether trials are planned for a model of that name: they
-// are not for the program of a strategy.
-func IsPlanned(model string) bool {
-	return !strings.HasPrefix(model, AuditorPrefix) && !strings.HasPrefix(model, MemoryPrefix)
-}
 
 // Verdicts of a judgment. NotCovered says that the observation shows nothing
 // about the entry, which is not flagged; only methods are asked for it.

@@ -20,7 +20,7 @@ const methodAttempts = 3
 
 // openMethods makes the study's methods ready. A program that is not there is a
 // mistake in the study.
-func (s *Session) openMethods() error {
+func (s *Session) openMethods(before []record.ModelInfo) error {
 	all := s.study.Methods()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m := all[name]
@@ -33,11 +33,13 @@ func (s *Session) openMethods() error {
 		}
 		s.opened = append(s.opened, opened)
 		info := record.ModelInfo{Name: name, Note: "a program of one's own: " + m.String()}
-		if m.IsSent(study.WantsGrid) {
+		if i := slices.IndexFunc(before, func(b record.ModelInfo) bool { return b.Name == name }); i >= 0 {
+			info = before[i]
+		} else if m.IsSent(study.WantsGrid) {
 			info.Note += "; it is sent the observation cell by cell"
 		}
-		if m.HTTP != "" {
-			info.Endpoints = []string{m.HTTP}
+		if m.HTTP != "" && !slices.Contains(info.Endpoints, m.HTTP) {
+			info.Endpoints = append(slices.Clip(info.Endpoints), m.HTTP)
 		}
 		s.methods[name] = llm.Retry(s.learned.add(info, opened), llm.RetryOptions{Attempts: methodAttempts, Base: 100 * time.Millisecond, Notify: s.waits})
 	}

@@ -22,6 +22,7 @@ import (
 // request while it holds.
 type methodServer struct {
 	mu    sync.Mutex
+	first *httptest.Server // of study
 	asked map[string]int
 	down  func(asked int) bool
 	bad   func(request map[string]any) string // an answer in place of a good one
@@ -49,6 +50,9 @@ func (m *methodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := map[string]any{"id": q["id"], "method": "test 1"}
+	if q["type"] == "audit" {
+		out["cost"] = 0.25
+	}
 	state, _ := q["state"].(float64)
 	switch q["type"] {
 	case "act":
@@ -94,6 +98,7 @@ func seen(q map[string]any) (entries []any) {
 func (m *methodServer) study(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(m)
+	m.first = server
 	t.Cleanup(server.Close)
 	keeper := `{name: keeper, memory: {http: "` + server.URL + `", wants: grid}}`
 	mine := `{name: mine, auditor: {http: "` + server.URL + `", wants: grid}}`
@@ -122,10 +127,22 @@ func TestMethods(t *testing.T) {
 	if first.Failed == 0 {
 		t.Fatal("no trial failed while the method was down")
 	}
-	session, err = run.Resume(t.Context(), dir, run.ResumeOptions{RetryErrors: true})
+	m.first.Close() // it is elsewhere when the run goes on
+	moved := httptest.NewServer(m)
+	defer moved.Close()
+	session, err = run.Resume(t.Context(), dir, run.ResumeOptions{RetryErrors: true, Methods: map[string]string{"auditor/mine": moved.URL, "agent/walker": moved.URL, "memory/keeper": moved.URL}})
 	second, _, err := finish(t, session, err)
 	if err != nil || second.Failed != 0 {
 		t.Fatalf("error %v, %d failed", err, second.Failed)
+	}
+	audits := 0
+	for id := range m.asked {
+		if strings.HasSuffix(id, "/method") {
+			audits++
+		}
+	}
+	if spent := second.Progress.Spent; spent.USD.Dollars() != 0.25*float64(audits) || spent.Calls != audits {
+		t.Errorf("%v of %d calls in the book, want %d for a quarter of a dollar each", spent.USD, spent.Calls, audits)
 	}
 	again := 0
 	for id, n := range m.asked {

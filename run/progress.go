@@ -28,7 +28,7 @@ type Progress struct {
 	Retries  int
 	Input    int // tokens, where the servers said how many
 	Output   int
-	Spent    Spending   // by the whole run, on models that are paid for
+	Spent    Spending   // by the whole run, on models that are paid for and methods that say what they cost
 	Limit    *price.USD // of what the run may spend; only as a whole
 	Waiting  Waiting    // calls that wait to be tried again
 	Flying   Flying     // calls under way
@@ -313,7 +313,7 @@ func (t *tracker) called(c *record.Call) {
 
 // spend counts what a call costs, one of now or of an earlier session.
 func (t *tracker) spend(c *record.Call) {
-	if t.paid[c.Model] {
+	if t.paid[c.Model] || c.Reported() != nil {
 		t.count(c.Model, func(p *Progress) { p.Spent.add(UsageOf(c), CostOf(t.prices, c)) })
 	}
 }

@@ -21,6 +21,9 @@ type ResumeOptions struct {
 	// Prompts is the folder of prompt files that the run was made with, where it
 	// does not hold them itself; others are refused.
 	Prompts string
+	// Methods are addresses by the names of methods, as in "auditor/mine": where
+	// those are now that the study asks over HTTP. What they are must be the same.
+	Methods map[string]string
 	// RetryErrors makes failed trials again; their finished calls are kept.
 	RetryErrors bool
 }
@@ -115,6 +118,9 @@ func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool,
 			return nil, false, UsageError{err}
 		}
 		st = larger
+	}
+	if err := st.MoveMethods(o.Methods); err != nil {
+		return nil, false, UsageError{err}
 	}
 	if err := o.Options.with(m.Execution); err != nil {
 		return nil, false, err

@@ -193,7 +193,7 @@ func (s *Session) open(before []record.ModelInfo) error {
 	if err := s.openPrices(before); err != nil {
 		return err
 	}
-	if err := s.openMethods(); err != nil {
+	if err := s.openMethods(before); err != nil {
 		return err
 	}
 	for _, name := range s.study.Models {
@@ -430,7 +430,7 @@ func (s *Session) recall() error {
 		}
 		s.tracker.ended(t, true)
 	}
-	if s.paid == nil {
+	if s.paid == nil && len(s.methods) == 0 {
 		return nil
 	}
 	for c, err := range stored.Calls() {
@@ -439,5 +439,12 @@ func (s *Session) recall() error {
 		}
 		s.tracker.spend(c)
 	}
-	return s.openSpending(s.tracker.all.Spent.USD)
+	if s.paid == nil {
+		return nil
+	}
+	var billed price.USD // what methods say is no bill, and no budget bounds it
+	for name := range s.paid {
+		billed += s.tracker.models[name].Spent.USD
+	}
+	return s.openSpending(billed)
 }

@@ -242,8 +242,12 @@ func UsageOf(c *record.Call) llm.Usage {
 	}
 }
 
-// CostOf is what a call cost, nil where its model has no price.
+// CostOf is what a call cost, nil where its model has no price. Of a method it is
+// what the method says.
 func CostOf(prices *price.List, c *record.Call) *price.Cost {
+	if said := c.Reported(); said != nil {
+		return &price.Cost{USD: price.USD(*said * float64(price.Dollar))}
+	}
 	p, known := prices.Of(c.Model)
 	if !known {
 		return nil

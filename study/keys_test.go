@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/spatialstale/spatialstale/study"
@@ -46,5 +47,48 @@ func TestKeysStay(t *testing.T) {
 		if got := keysOf(s); got != want {
 			t.Errorf("%q: %q,", text, got)
 		}
+	}
+}
+
+// TestVersions: methods that are not the same program need not have the same
+// trials, wherever they are asked.
+func TestVersions(t *testing.T) {
+	keys := func(method string) string {
+		s, err := study.Parse("{base: quick, seeds: 1, navigation: {strategies: [{name: x, memory: " + method + "}]}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keysOf(s)
+	}
+	if keys("{http: 'http://a/b', version: 1.2}") == keys("{http: 'http://a/b', version: 1.3}") {
+		t.Error("two versions have the same trials")
+	}
+	if keys("{http: 'http://a/b', version: 1.2}") != keys("{http: 'http://c/d', version: 1.2, timeout: 7, workers: 3}") {
+		t.Error("one version has other trials at another address")
+	}
+}
+
+// TestMoveMethods: a method is asked elsewhere, its trials stay, and what cannot
+// be moved is said.
+func TestMoveMethods(t *testing.T) {
+	s, err := study.Parse(`{base: quick, seeds: 1, models: [ref/reader, agent/a], agents: {a: {http: "http://old/a"}},
+detection: {detectors: {name: x, auditor: {http: "http://old/x"}}}, navigation: {strategies: [{name: x, auditor: {http: "http://old/x"}}, {name: m, memory: {exec: prog}}]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := keysOf(s)
+	if err := s.MoveMethods(map[string]string{"auditor/x": "http://new/x", "agent/a": "http://new/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Detection.Detectors[0].Method.HTTP != "http://new/x" || s.Navigation.Strategies[0].Method.HTTP != "http://new/x" || s.Agents["a"].HTTP != "http://new/a" || keysOf(s) != before {
+		t.Errorf("%+v", s.Methods())
+	}
+	for name, want := range map[string]string{"auditor/y": "there are agent/a, auditor/x, memory/m", "memory/m": "it is a program, prog, and has no address"} {
+		if err := s.MoveMethods(map[string]string{name: "http://new/"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	if err := s.MoveMethods(map[string]string{"auditor/x": "new"}); err == nil || !strings.Contains(err.Error(), "want an address such as") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -1,11 +1,14 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -18,9 +21,12 @@ type Method struct {
 	HTTP string   `json:"http,omitempty"` // the address that requests are posted to
 	// Wants is what it is sent beside what a model would be: "grid" for the
 	// observation cell by cell.
-	Wants   []string `json:"wants,omitempty"`
-	Timeout int      `json:"timeout,omitempty"` // of one answer, in seconds; 0 is 60
-	Workers int      `json:"workers,omitempty"` // processes at once, or requests; 0 is the number of processors
+	Wants []string `json:"wants,omitempty"`
+	// Version tells methods of one name apart, as one at an address that is not
+	// always the same program: those of another version have other trials.
+	Version string `json:"version,omitempty"`
+	Timeout int    `json:"timeout,omitempty"` // of one answer, in seconds; 0 is 60
+	Workers int    `json:"workers,omitempty"` // processes at once, or requests; 0 is the number of processors
 }
 
 // WantsGrid asks for the observation cell by cell. A method that gets it may
@@ -32,6 +38,7 @@ var methodFields = []field[Method]{
 	{Key: "exec", About: "the program and its arguments, started in the current folder", Empty: true, at: func(m *Method) any { return (*arguments)(&m.Exec) }},
 	{Key: "http", About: "the address that requests are posted to, in place of a program", at: func(m *Method) any { return &m.HTTP }},
 	{Key: "wants", About: "what it is sent beside what a model would be: grid, the observation cell by cell", Of: these([]string{WantsGrid}), Empty: true, at: func(m *Method) any { return &m.Wants }},
+	{Key: "version", About: "what tells it from others of its name, as 1.2: each version has trials of its own", at: func(m *Method) any { return &m.Version }},
 	{Key: "timeout", About: "the longest time for one answer, in seconds; 60 unless given", Most: 86_400, at: func(m *Method) any { return &m.Timeout }},
 	{Key: "workers", About: "processes, or requests, at once; as many as there are processors unless given", Most: 1024, at: func(m *Method) any { return &m.Workers }},
 }
@@ -45,6 +52,8 @@ func (m *Method) check() error {
 		return errors.New("a method is either exec, a program with its arguments, or http, an address")
 	case len(m.Exec) > 0 && m.Exec[0] == "":
 		return errors.New("exec: the program has no name")
+	case len(m.Version) > 100 || strings.ContainsFunc(m.Version, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("version: want at most 100 characters that can be printed")
 	case m.HTTP != "":
 		if u, err := url.Parse(m.HTTP); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return errors.New("http: want an address such as http://127.0.0.1:9000/audit")
@@ -67,7 +76,7 @@ func (m *Method) identity() *Method {
 	if m == nil {
 		return nil
 	}
-	return &Method{Exec: m.Exec, Wants: m.Wants}
+	return &Method{Exec: m.Exec, Wants: m.Wants, Version: m.Version}
 }
 
 // IsSent reports whether the method is sent what it wants beside what a model
@@ -91,6 +100,38 @@ func (s *Study) Methods() map[string]*Method {
 		}
 	}
 	return out
+}
+
+// MoveMethods changes where methods are that are asked over HTTP, by their names
+// in Methods. No trial is another one for it.
+func (s *Study) MoveMethods(to map[string]string) error {
+	all := s.Methods()
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		switch m := all[name]; {
+		case m == nil:
+			return fmt.Errorf("method %s: the study has none of that name; there are %s", name, cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none"))
+		case m.HTTP == "":
+			return fmt.Errorf("method %s: it is a program, %s, and has no address", name, m)
+		}
+		if err := (&Method{HTTP: to[name]}).check(); err != nil {
+			return fmt.Errorf("method %s: %w", name, err)
+		}
+	}
+	for name, m := range s.Agents {
+		m.move(to[record.AgentPrefix+name])
+	}
+	for _, by := range s.strategies() { // detection and navigation each have their own
+		if by.Method != nil {
+			by.Method.move(to[by.Program()])
+		}
+	}
+	return nil
+}
+
+func (m *Method) move(address string) {
+	if address != "" {
+		m.HTTP = address
+	}
 }
 
 // strategies are those of both tasks.
@@ -136,7 +177,7 @@ func (s *Study) checkMethods() error {
 	}
 	byName := map[string]*Method{}
 	for _, st := range s.strategies() {
-		if old := byName[st.Name]; st.Method != nil && old != nil && old.String() != st.Method.String() {
+		if old := byName[st.Name]; st.Method != nil && old != nil && (old.String() != st.Method.String() || old.Version != st.Method.Version) {
 			errs = append(errs, fmt.Errorf("two strategies are called %s and have programs of their own, %v and %v", st.Name, old, st.Method))
 		}
 		byName[st.Name] = st.Method

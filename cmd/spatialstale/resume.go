@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spatialstale/spatialstale/run"
 )
@@ -12,6 +14,7 @@ type resumeCmd struct {
 	Add         []string `sep:"none" placeholder:"KEY=VALUE" help:"Make the run larger: a setting as in a study file, such as seeds=100, models=[ref/reader, ref/messy] or navigation.episodes=8. All that the run has must stay."`
 	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Check that the run has this setting; one that differs is refused."`
 	Prompts     string   `placeholder:"DIR" help:"The folder of prompt files that the run was made with, if it was made with one."`
+	Method      []string `sep:"none" placeholder:"NAME=URL" help:"Where a method of the study is now that is asked over HTTP, as in auditor/mine=http://127.0.0.1:9000/."`
 	RetryErrors bool     `help:"Make failed trials again; their finished calls are kept."`
 
 	executionFlags `group:"How the study is run:"`
@@ -31,8 +34,16 @@ func (c *resumeCmd) Run(e *env) error {
 		return err
 	}
 	o.Now = e.now
+	methods := map[string]string{}
+	for _, m := range c.Method {
+		name, address, ok := strings.Cut(m, "=")
+		if !ok {
+			return usageError{fmt.Errorf("--method %s: write it as NAME=URL, as in auditor/mine=http://127.0.0.1:9000/", m)}
+		}
+		methods[name] = address
+	}
 	session, err := e.begin(func(ctx context.Context) (*run.Session, error) {
-		return run.Resume(ctx, c.Dir, run.ResumeOptions{Options: o, Prompts: c.Prompts, Set: c.Set, Add: c.Add, RetryErrors: c.RetryErrors})
+		return run.Resume(ctx, c.Dir, run.ResumeOptions{Options: o, Prompts: c.Prompts, Set: c.Set, Add: c.Add, Methods: methods, RetryErrors: c.RetryErrors})
 	})
 	if errors.Is(err, run.ErrFinished) {
 		c.say(e, "%s is finished: nothing to do\n", c.Dir)

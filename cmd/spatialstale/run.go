@@ -242,7 +242,9 @@ func bill(r *run.Result) string {
 		}
 	}
 	slices.Sort(dates)
-	if list := strings.Join(dates, " and "); s.Unknown == s.Calls {
+	if list := strings.Join(dates, " and "); list == "" { // no model that is paid for
+		text += ", as the methods say\n"
+	} else if s.Unknown == s.Calls {
 		text += fmt.Sprintf("; the list of prices of %s does not have it\n", list)
 	} else {
 		text += fmt.Sprintf(", by the list of prices of %s\n", list)

@@ -28,4 +28,4 @@ for line in sys.stdin:
     request = json.loads(line)
     cells = {(row, col): cell for row, col, cell in CELL.findall(request["observation"].get("text", ""))}
     judgments = [j for j in (judge(e, cells) for e in request["entries"]) if j]
-    print(json.dumps({"id": request["id"], "method": "diff 1", "judgments": judgments}), flush=True)
+    print(json.dumps({"id": request["id"], "method": "diff 1", "cost": 0, "judgments": judgments}), flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 import os
 import pathlib
@@ -34,6 +36,7 @@ def run(
     name: str = "mine",
     models: str | Iterable[str] = "ref/reader",
     grid: bool = False,
+    version: str | None = None,
     workers: int = 1,
     settings: Iterable[str] = (),
     out: str | os.PathLike[str] | None = None,
@@ -65,6 +68,8 @@ def run(
     models: who walks beside the agent, and whose own audits are compared.
     grid: send the observation cell by cell too, as ``observation["grid"]``; tables
         say so.
+    version: tells functions of one name apart in runs that are reported together;
+        the hash of their source unless given.
     workers: calls of the functions at once; with 1 they need not be thread-safe.
     settings: further settings of the study, as in ``["seeds=3", "regimes=L1"]``.
     out: the run folder, which is kept; a temporary one unless given.
@@ -76,7 +81,7 @@ def run(
     wants = ["grid"] if grid else []
     functions = {"audit": _audit(auditor), "act": _stateful("action", agent), "remember": _stateful("entries", memory, _entries)}
     with _served(functions, workers) as url, tempfile.TemporaryDirectory() as temporary:
-        method = {"http": url, "wants": wants, "workers": workers}
+        method = {"http": url, "wants": wants, "workers": workers, "version": _version(auditor, agent, memory) if version is None else version}
         chosen = {}
         if agent is not None:
             chosen["agents"] = {name: method}
@@ -97,6 +102,16 @@ def run(
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip() or f"spatialstale run ended with {done.returncode}")
         return load(folder, engine=engine, tables=tables, binary=binary)
+
+
+def _version(*functions: Callable[..., Any] | None) -> str:
+    """Tells functions from others, so that runs of different ones have trials of
+    their own: by their source, or else by chance."""
+    try:
+        text = "\n".join(inspect.getsource(f) for f in functions if f is not None)
+    except (OSError, TypeError):
+        text = secrets.token_hex(16)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _audit(auditor: Auditor | None) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
