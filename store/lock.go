@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -21,8 +22,19 @@ var ErrBusy = errors.New("another process is writing to the run")
 // folders, so that nobody gets in by removing the file.
 type runLock struct{ file, folder *flock.Flock }
 
-// lockRun takes the lock of a run folder, or reports ErrBusy.
-func lockRun(dir string) (*runLock, error) {
+// lockRun takes the lock of a run folder, or reports ErrBusy. Whoever asks whether
+// a run is written to (Writing) holds the lock for a moment, which is waited for.
+func lockRun(dir string) (lock *runLock, err error) {
+	for range 10 {
+		if lock, err = tryLock(dir); !errors.Is(err, ErrBusy) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return lock, err
+}
+
+func tryLock(dir string) (*runLock, error) {
 	path := filepath.Join(dir, lockName)
 	lock := &runLock{
 		file:   flock.New(path, flock.SetPermissions(0o644)), // readable like the rest of the folder

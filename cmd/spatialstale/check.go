@@ -10,7 +10,7 @@ import (
 )
 
 type checkCmd struct {
-	Dir     string `arg:"" name:"run" help:"Run folder."`
+	Dir     string `arg:"" name:"run" type:"run" help:"Run folder, or latest."`
 	Prompts string `placeholder:"DIR" help:"The folder of prompt files that the run was made with, if it was made with one."`
 }
 

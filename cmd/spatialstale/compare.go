@@ -17,8 +17,8 @@ import (
 )
 
 type compareCmd struct {
-	A      string   `arg:"" name:"a" help:"Run folder."`
-	B      string   `arg:"" name:"b" help:"Run folder that is compared with it; differences are B less A."`
+	A      string   `arg:"" name:"a" type:"run" help:"Run folder, or latest."`
+	B      string   `arg:"" name:"b" type:"run" help:"Run folder that is compared with it; differences are B less A."`
 	Pair   []string `sep:"none" placeholder:"A=B" help:"Compare this model of A with that of B; repeat for several. Models of one name are compared unless this says otherwise."`
 	Format string   `enum:"text,md,json,html" default:"text" help:"Form of the tables: text, md, json or html; json has the differences of every seed, html is one page for the browser."`
 }

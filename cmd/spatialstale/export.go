@@ -48,7 +48,7 @@ func untilInterrupt[T any](e *env, all iter.Seq2[T, error]) iter.Seq2[T, error] 
 }
 
 type exportCmd struct {
-	Dir    string `arg:"" name:"run" help:"Run folder."`
+	Dir    string `arg:"" name:"run" type:"run" help:"Run folder, or latest."`
 	Format string `enum:"jsonl,parquet,inspect" default:"jsonl" help:"Form of the files: jsonl, parquet, or inspect for the logs of Inspect."`
 	Out    string `required:"" placeholder:"DIR" help:"Folder to write them into."`
 }

@@ -49,6 +49,7 @@ type usageError struct{ error }
 type cli struct {
 	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
+	Runs     runsCmd          `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`
 	Check    checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
 	Plan     planCmd          `cmd:"" help:"Say what run would do and cost: trials, calls, tokens, dollars. Spends nothing."`
 	Show     showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
@@ -177,6 +178,7 @@ func dispatch(args []string, e env) (err error) {
 		kong.Vars{"version": "spatialstale " + run.Version(), "presets": strings.Join(study.Presets(), ", ")},
 		kong.Exit(func(code int) { panic(exitRequest{code}) }),
 		kong.KindMapper(reflect.Int, kong.MapperFunc(decimal)),
+		kong.NamedMapper("run", kong.MapperFunc(runFolder)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 type reportCmd struct {
-	Runs    []string `arg:"" name:"run" help:"Run folder; several are taken together; a trial that is in two of them is taken from the first."`
+	Runs    []string `arg:"" name:"run" help:"Run folder, or latest; several are taken together; a trial that is in two of them is taken from the first."`
 	Format  string   `enum:"text,md,csv,json,latex,html" default:"text" help:"Form of the tables: text, md, csv, json or latex; or html, one page with tables, figures, methods, trials and replays."`
 	Table   []string `placeholder:"ID,…" help:"Show only these tables, and with --out DIR these figures, as in deaths,figure-3-detection; all unless given."`
 	Out     string   `placeholder:"DIR" help:"Write a file for each table and each figure into this folder; required for csv. With html: the page's file; report.html in the run's folder unless given."`
@@ -35,10 +35,15 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Prompts != "" && !c.Rescore {
 		return usageError{errors.New("--prompts goes with --rescore; the other tables need no prompts")}
 	}
-	for i, dir := range c.Runs {
+	for i, named := range c.Runs {
+		dir, err := folderOf(named)
+		if err != nil {
+			return err
+		}
 		if slices.Contains(c.Runs[:i], dir) {
 			return usageError{fmt.Errorf("%s is given twice", dir)}
 		}
+		c.Runs[i] = dir
 	}
 	if c.Format == "html" {
 		return c.html(e)

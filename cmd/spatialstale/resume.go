@@ -10,7 +10,7 @@ import (
 )
 
 type resumeCmd struct {
-	Dir         string   `arg:"" name:"run" help:"Run folder."`
+	Dir         string   `arg:"" name:"run" type:"run" help:"Run folder, or latest."`
 	Add         []string `sep:"none" placeholder:"KEY=VALUE" help:"Make the run larger: a setting as in a study file, such as seeds=100, models=[ref/reader, ref/messy] or navigation.episodes=8. All that the run has must stay."`
 	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Check that the run has this setting; one that differs is refused."`
 	Prompts     string   `placeholder:"DIR" help:"The folder of prompt files that the run was made with, if it was made with one."`

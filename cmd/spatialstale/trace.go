@@ -16,7 +16,7 @@ import (
 )
 
 type traceCmd struct {
-	Dir      string `arg:"" name:"run" help:"Run folder."`
+	Dir      string `arg:"" name:"run" type:"run" help:"Run folder, or latest."`
 	Trial    string `arg:"" optional:"" help:"The trial's key, or the beginning of it; the flags choose one otherwise."`
 	Task     string `placeholder:"TASK" help:"Take a trial of this task: detect or navigate."`
 	Model    string `placeholder:"NAME" help:"Take a trial of the model with this name, or one that begins so."`

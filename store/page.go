@@ -1,0 +1,174 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spatialstale/spatialstale/record"
+)
+
+// A Row is one planned trial in short, as lists show it.
+type Row struct {
+	record.Spec
+	Outcome    string        `json:"outcome"` // "" until it has ended
+	Error      string        `json:"error,omitempty"`
+	Cause      string        `json:"cause,omitempty"` // of a death
+	Moves      *int          `json:"moves"`           // nil for a detection, and where unknown
+	Fallbacks  int           `json:"fallbacks"`
+	Counts     record.Counts `json:"counts"`
+	Calls      int           `json:"calls"`
+	Input      int           `json:"input_tokens"` // as far as servers said
+	Output     int           `json:"output_tokens"`
+	LatencySum float64       `json:"seconds"` // of all calls
+}
+
+// A Query chooses rows.
+type Query struct {
+	// Where are the values that a column may have, by its name (Columns); no entry is
+	// no condition. The outcome "" is that of trials that have not ended.
+	Where  map[string][]string
+	Order  string // a column; "" is the plan's order
+	Desc   bool
+	Offset int
+	Limit  int // 0 for all
+}
+
+// listColumns are what rows can be chosen and ordered by, as SQL.
+var listColumns = map[string]string{
+	"task": "p.task", "model": "p.model", "modality": "p.modality", "regime": "p.regime", "seed": "p.seed", "strategy": "p.strategy",
+	"batch": "p.batch", "framing": "p.framing", "episode": "p.episode", "size": "p.rows || 'x' || p.cols", "trial": "p.key",
+	"outcome": "coalesce(r.outcome, '')", "cause": "coalesce(r.death_cause, '')", "moves": "r.moves", "fallbacks": "r.fallbacks",
+	"missed": "r.fn", "flagged": "r.fp", "unanswered": "r.unanswered",
+}
+
+// Columns are the names of columns that a Query knows, in order.
+func Columns() []string {
+	var names []string
+	for name := range listColumns {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+const rowsFrom = " FROM plan p LEFT JOIN results r ON r.trial = p.ordinal"
+
+// where writes the conditions of a query.
+func (q *Query) where() (text string, args []any, err error) {
+	var parts []string
+	for name, values := range q.Where {
+		column, known := listColumns[name]
+		if !known {
+			return "", nil, fmt.Errorf("trials have no column %q; they have %s", name, strings.Join(Columns(), ", "))
+		}
+		marks := make([]string, len(values))
+		for i, v := range values {
+			marks[i] = "?"
+			args = append(args, v)
+		}
+		parts = append(parts, fmt.Sprintf("CAST(%s AS TEXT) IN (%s)", column, strings.Join(marks, ",")))
+	}
+	if len(parts) > 0 {
+		text = " WHERE " + strings.Join(parts, " AND ")
+	}
+	return text, args, nil
+}
+
+// Rows returns the planned trials that a query chooses, and how many there are
+// without its limit. Nothing but the page's own rows is read.
+func (r *Run) Rows(q Query) (rows []Row, all int, err error) {
+	where, args, err := q.where()
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := r.db.queryRow("SELECT count(*)"+rowsFrom+where, args...).Scan(&all); err != nil {
+		return nil, 0, r.broken("the trials", err)
+	}
+	order := "p.ordinal"
+	if q.Order != "" {
+		column, known := listColumns[q.Order]
+		if !known {
+			return nil, 0, fmt.Errorf("trials have no column %q to order them by; they have %s", q.Order, strings.Join(Columns(), ", "))
+		}
+		order = column + map[bool]string{true: " DESC"}[q.Desc] + " NULLS LAST, p.ordinal"
+	}
+	limit := q.Limit
+	if limit == 0 {
+		limit = -1
+	}
+	query := `WITH page AS (SELECT p.*, r.outcome, r.error, r.death_cause, r.moves, r.fallbacks, r.tp, r.fp, r.fn, r.tn, r.unanswered, row_number() OVER (ORDER BY ` + order + `) AS place` +
+		rowsFrom + where + ` ORDER BY place LIMIT ? OFFSET ?)
+SELECT key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode,
+  coalesce(outcome, ''), coalesce(error, ''), coalesce(death_cause, ''), moves, coalesce(fallbacks, 0),
+  coalesce(tp, 0), coalesce(fp, 0), coalesce(fn, 0), coalesce(tn, 0), coalesce(unanswered, 0),
+  (SELECT count(*) FROM calls c WHERE c.trial = ordinal), (SELECT coalesce(sum(input_tokens), 0) FROM calls c WHERE c.trial = ordinal),
+  (SELECT coalesce(sum(output_tokens), 0) FROM calls c WHERE c.trial = ordinal), (SELECT coalesce(sum(latency_ns), 0) / 1e9 FROM calls c WHERE c.trial = ordinal)
+FROM page ORDER BY place`
+	r.each("the trials", query, append(args, limit, q.Offset), func(s *sql.Rows) error {
+		var t Row
+		rows = append(rows, t)
+		row := &rows[len(rows)-1]
+		return s.Scan(&row.Key, &row.Task, &row.Model, &row.Modality, &row.Regime, &row.Seed, &row.Rows, &row.Cols, &row.Strategy, &row.Batch, &row.Framing, &row.Episode,
+			&row.Outcome, &row.Error, &row.Cause, &row.Moves, &row.Fallbacks,
+			&row.Counts.TP, &row.Counts.FP, &row.Counts.FN, &row.Counts.TN, &row.Counts.Unanswered,
+			&row.Calls, &row.Input, &row.Output, &row.LatencySum)
+	}, func(e error) bool { err = e; return e == nil })
+	return rows, all, err
+}
+
+// Choices are the values of columns among the planned trials, those of which
+// there are several; in the order of their first trial.
+func (r *Run) Choices() (map[string][]string, error) {
+	out := map[string][]string{}
+	for _, name := range []string{"task", "model", "modality", "regime", "strategy", "batch", "framing", "size", "seed", "outcome", "cause"} {
+		all, err := values[string](r, "the plan", "SELECT CAST("+listColumns[name]+" AS TEXT)"+rowsFrom+" GROUP BY 1 ORDER BY min(p.ordinal)")
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 1 {
+			out[name] = all
+		}
+	}
+	return out, nil
+}
+
+// A State is how far a run is.
+type State struct {
+	Planned, Done, Failed int
+	Calls                 int
+	Input, Output         int // tokens, as far as servers said
+	// Errors are the trials that failed, by their words.
+	Errors map[string]int
+}
+
+// State counts what there is.
+func (r *Run) State() (s State, err error) {
+	s.Planned, s.Errors = r.manifest.Trials, map[string]int{}
+	err = errors.Join(
+		r.db.queryRow("SELECT count(*), coalesce(sum(outcome = 'error'), 0) FROM results").Scan(&s.Done, &s.Failed),
+		r.db.queryRow("SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM calls").Scan(&s.Calls, &s.Input, &s.Output))
+	if err != nil {
+		return s, r.broken("the trials", err)
+	}
+	r.each("the trials", "SELECT error, count(*) FROM results WHERE outcome = 'error' GROUP BY error ORDER BY 2 DESC LIMIT 20", nil, func(rows *sql.Rows) error {
+		var words string
+		var n int
+		err := rows.Scan(&words, &n)
+		s.Errors[words] = n
+		return err
+	}, func(e error) bool { err = e; return e == nil })
+	return s, err
+}
+
+// Writing reports whether a process writes to the run in a folder.
+func Writing(dir string) bool {
+	lock, err := tryLock(dir)
+	if err != nil {
+		return errors.Is(err, ErrBusy)
+	}
+	_ = lock.Close() // it was free
+	return false
+}
