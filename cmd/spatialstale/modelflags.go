@@ -30,7 +30,7 @@ type executionFlags struct {
 type connectionFlags struct {
 	EnvFile        string        `placeholder:"FILE" help:"Take keys and addresses from this file of NAME=VALUE lines; the environment goes before it."`
 	ConnectTimeout time.Duration `placeholder:"30s" help:"Longest wait for a connection."`
-	IdleTimeout    time.Duration `placeholder:"1m" help:"Longest silence in the middle of an answer, or between two tokens of a stream."`
+	IdleTimeout    time.Duration `placeholder:"1m" help:"Longest silence in the middle of an answer; unless given, as long between two tokens of a stream as --timeout."`
 	Timeout        time.Duration `placeholder:"10m" help:"Longest time that one attempt of a call may take; of a stream, until its first token."`
 	Stream         bool          `help:"Take answers as they come, from servers of Chat Completions: a slow call lives while tokens come, and one that says more than was asked ends early."`
 }

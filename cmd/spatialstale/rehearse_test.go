@@ -171,3 +171,55 @@ func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
+
+// A study over a server that never stops by itself would fail if a call were
+// listened to beyond what was asked, or a result came out otherwise.
+func TestEndlessServer(t *testing.T) {
+	dir := t.TempDir()
+	files := func(name, model string) (results, calls string) {
+		run, out := filepath.Join(dir, name), filepath.Join(dir, name+"-files")
+		inProcess(t, "run", "small", "--seeds", "1", "--out", run, "--model", model, "--stream")
+		inProcess(t, "export", run, "--format", "jsonl", "--out", out)
+		read := func(file string) string {
+			b, err := os.ReadFile(filepath.Join(out, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return withoutTrial(string(b), model)
+		}
+		return read("trials.jsonl") + read("steps.jsonl"), read("calls.jsonl")
+	}
+	url, stop := rehearse(t, "--faults", "endless=1", "--delay", "0s")
+	defer stop()
+	t.Setenv("REHEARSE_BASE_URL", url)
+	t.Setenv(run.NameCallsVar, "1")
+	wire, calls := files("wire", "openai-api/rehearse/ref/reader")
+	direct, _ := files("direct", "ref/reader")
+	if diff := cmp.Diff(direct, wire); diff != "" {
+		t.Errorf("it comes out otherwise (-direct +wire):\n%s", diff)
+	}
+	for purpose, finish := range map[string]string{"audit": "done", "step": "repeats"} {
+		for call := range strings.Lines(calls) {
+			if strings.Contains(call, `"purpose":"`+purpose+`"`) && !strings.Contains(call, `"finish":"`+finish+`"`) {
+				t.Errorf("want it to end by %s: %.400s", finish, call)
+			}
+		}
+	}
+	if strings.Count(calls, `"audit"`) == 0 || strings.Count(calls, `"step"`) == 0 {
+		t.Error("no audit or no step was asked for")
+	}
+}
+
+// Would fail if vision were measured on a server that drops the pictures.
+func TestBlindServer(t *testing.T) {
+	url, stop := rehearse(t, "--blind", "--delay", "0s")
+	defer stop()
+	t.Setenv("REHEARSE_BASE_URL", url)
+	study := []string{"run", "quick", "--seeds", "1", "--task", "detect", "--modality", "vision", "--regime", "L1", "--model", "openai-api/rehearse/ref/reader", "--out", filepath.Join(t.TempDir(), "run")}
+	var stderr bytes.Buffer
+	code := execute(study, env{ctx: context.Background(), stdout: io.Discard, stderr: &stderr, now: time.Now})
+	if code != exitFailed || !strings.Contains(stderr.String(), "--blind") {
+		t.Errorf("it ended with %d: %s", code, &stderr)
+	}
+	inProcess(t, append(study, "--blind")...)
+}

@@ -152,9 +152,13 @@ type Answer struct {
 // The deadlines as causes of an end.
 var (
 	errConnect = errors.New("no connection in time")
-	errIdle    = errors.New("no byte in time")
 	errAttempt = errors.New("no whole answer in time")
 )
+
+// A silence is the limit of one that lasted too long.
+type silence time.Duration
+
+func (s silence) Error() string { return "silence for " + time.Duration(s).String() }
 
 // Post sends a JSON body on behalf of req and returns the answer. Headers for
 // this request alone may be nil. An error is an *llm.Error of kind network,
@@ -197,18 +201,24 @@ func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header
 		return nil, broken(err, -1)
 	}
 	defer resp.Body.Close()
-	idle := time.AfterFunc(c.deadlines.Idle, func() { stop(errIdle) })
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	streams := events != nil && resp.StatusCode/100 == 2 && kind == "text/event-stream"
+	limit := c.deadlines.Idle
+	if streams {
+		limit = c.deadlines.token
+	}
+	idle := time.AfterFunc(limit, func() { stop(silence(limit)) })
 	defer idle.Stop()
 	answer := &Answer{resp.StatusCode, resp.Header, nil, RetryAfter(resp.Header, c.now())}
-	text := &pulse{r: io.LimitReader(resp.Body, maxAnswer+1), beat: func() { idle.Reset(c.deadlines.Idle) }}
-	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); events != nil && resp.StatusCode/100 == 2 && kind == "text/event-stream" {
+	text := &pulse{r: io.LimitReader(resp.Body, maxAnswer+1), beat: func() { idle.Reset(limit) }}
+	if streams {
 		idle.Stop() // until the first piece: a server that reads a long prompt may show that it lives
 		text.beat = func() {}
 		err = readEvents(text, func(data []byte) bool {
 			piece, more := events(data)
 			if piece {
 				attempt.Stop()
-				idle.Reset(c.deadlines.Idle)
+				idle.Reset(limit)
 			}
 			return more
 		})
@@ -303,9 +313,10 @@ func (c *Client) broken(ctx, within context.Context, req *llm.Request, err error
 	if got >= 0 {
 		where = fmt.Sprintf("in the middle of an answer, after %d bytes", got)
 	}
+	var silent silence
 	switch cause := context.Cause(within); {
-	case errors.Is(cause, errIdle):
-		return c.Error(req, llm.KindTimeout, fmt.Sprintf("silence for %v %s; --idle-timeout allows longer", c.deadlines.Idle, where))
+	case errors.As(cause, &silent):
+		return c.Error(req, llm.KindTimeout, fmt.Sprintf("%v %s; --idle-timeout allows longer", silent, where))
 	case errors.Is(cause, errAttempt):
 		e := c.Error(req, llm.KindTimeout, fmt.Sprintf("no whole answer within %v; --stream takes an answer as it comes, --timeout allows longer, --max-tokens asks for less", c.deadlines.Attempt))
 		e.Slow = true

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,8 +54,13 @@ type Settings struct {
 // Deadlines bound every wait. A zero field has its default.
 type Deadlines struct {
 	Connect time.Duration // for a connection, and again for its TLS handshake: 30 s
-	Idle    time.Duration // between two bytes of an answer that has begun, or two tokens of a stream: 1 minute
 	Attempt time.Duration // for the whole of a request, or until the first token of a stream: 10 minutes
+	// Idle is between two bytes of an answer that has begun: 1 minute. Between two
+	// tokens of a stream it is Attempt unless given: a slow server that reads the
+	// prompt of another call writes no token for minutes.
+	Idle time.Duration
+
+	token time.Duration // between two tokens
 }
 
 func (d Deadlines) withDefaults() Deadlines {
@@ -64,8 +70,9 @@ func (d Deadlines) withDefaults() Deadlines {
 		}
 	}
 	fill(&d.Connect, 30*time.Second)
-	fill(&d.Idle, time.Minute)
 	fill(&d.Attempt, 10*time.Minute)
+	fill(&d.token, cmp.Or(max(d.Idle, 0), d.Attempt))
+	fill(&d.Idle, time.Minute)
 	return d
 }
 

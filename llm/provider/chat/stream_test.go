@@ -52,10 +52,15 @@ func TestDribblingServer(t *testing.T) {
 }
 
 // Would fail if a server that falls silent in the middle, or never begins, were
-// waited for longer than its limit.
+// waited for longer than its limit, or a slow one that reads other prompts
+// between two tokens no longer than one that is silent within an answer.
 func TestSilentStream(t *testing.T) {
 	_, err := rehearsal(t, llmtest.Silence, provider.Deadlines{Attempt: 10 * time.Second, Idle: 50 * time.Millisecond}).Generate(t.Context(), question())
 	if llm.KindOf(err) != llm.KindTimeout || !strings.Contains(err.Error(), "silence for 50ms in the middle of an answer") || !strings.Contains(err.Error(), "--idle-timeout") {
+		t.Error(err)
+	}
+	_, err = rehearsal(t, llmtest.Silence, provider.Deadlines{Attempt: 70 * time.Millisecond}).Generate(t.Context(), question())
+	if llm.KindOf(err) != llm.KindTimeout || !strings.Contains(err.Error(), "silence for 70ms in the middle of an answer") {
 		t.Error(err)
 	}
 	_, err = rehearsal(t, llmtest.Hang, provider.Deadlines{Attempt: 50 * time.Millisecond, Idle: 10 * time.Second}).Generate(t.Context(), question())
