@@ -10,15 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/spatialstale/spatialstale/audit"
 	"github.com/spatialstale/spatialstale/llm"
 )
 
 // A fault is why a request was not answered, in words for whoever made it.
 type fault struct {
-	status int
-	text   string
-	retry  time.Duration // when to come again; 0 where that would not help
+	status  int
+	text    string
+	retry   time.Duration       // when to come again; 0 where that would not help
+	details []*huma.ErrorDetail // what is wrong, and where
 }
 
 func (f *fault) Error() string { return f.text }
@@ -46,7 +49,10 @@ func faultOf(err error, limit time.Duration) *fault {
 	case errors.Is(err, audit.ErrUnaudited): // a call may have been too slow, and the audit was not
 		return unaudited(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &fault{http.StatusGatewayTimeout, fmt.Sprintf("the audit took longer than %v; what was judged is remembered: ask again, or for fewer entries", limit), retryPause}
+		return &fault{
+			status: http.StatusGatewayTimeout, retry: retryPause,
+			text: fmt.Sprintf("the audit took longer than %v; what was judged is remembered: ask again, or for fewer entries", limit),
+		}
 	case errors.Is(err, context.Canceled):
 		return &fault{status: statusGone, text: "the request was given up"}
 	}

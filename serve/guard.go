@@ -190,6 +190,11 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 	if b := bytes.TrimLeft(body, " \t\r\n"); b[0] != '{' { // a batch of calls would be many audits in one turn
 		return failf(http.StatusBadRequest, "the body is one JSON object")
 	}
+	if r.URL.Path == auditPath {
+		if err := s.valid.check(body, l); err != nil {
+			return err
+		}
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }
@@ -252,7 +257,7 @@ func writeFault(w http.ResponseWriter, id string, f *fault) {
 }
 
 func problem(id string, f *fault) *huma.ErrorModel {
-	return &huma.ErrorModel{Status: f.status, Title: http.StatusText(f.status), Detail: f.text, Instance: "urn:request:" + id}
+	return &huma.ErrorModel{Status: f.status, Title: http.StatusText(f.status), Detail: f.text, Instance: "urn:request:" + id, Errors: f.details}
 }
 
 // recovered ends a request that panicked.
@@ -305,6 +310,7 @@ func (r *recorder) WriteHeader(status int) {
 	if *r.status == 0 {
 		*r.status = status
 	}
+	r.more()
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -312,9 +318,14 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if *r.status == 0 {
 		*r.status = http.StatusOK
 	}
-	// What has no deadline is no network connection.
-	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.within))
+	r.more()
 	return r.ResponseWriter.Write(b)
+}
+
+// more gives the client time for another piece. What has no deadline is no
+// network connection.
+func (r *recorder) more() {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.within))
 }
 
 // Unwrap is for http.ResponseController.

@@ -9,6 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
+const auditPath = "/v1/audit"
+
 // Handler returns the service as a handler of HTTP.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -89,8 +91,8 @@ func (s *Service) describe(mux *http.ServeMux) huma.API {
 	c.Transformers = []huma.Transformer{withoutValues}
 	api := humago.New(mux, c)
 	huma.Register(api, huma.Operation{
-		OperationID: "audit", Method: http.MethodPost, Path: "/v1/audit", Summary: "Audit a memory", Description: auditDoc,
-		MaxBodyBytes: -1, BodyReadTimeout: -1, // guard has read it within bounds
+		OperationID: "audit", Method: http.MethodPost, Path: auditPath, Summary: "Audit a memory", Description: auditDoc,
+		MaxBodyBytes: -1, BodyReadTimeout: -1, SkipValidateBody: true, // guard has read it within bounds, and validated it
 		Errors: []int{400, 401, 402, 403, 408, 413, 415, 422, 429, 500, 502, 503, 504},
 	}, func(ctx context.Context, in *struct{ Body AuditRequest }) (*struct{ Body *AuditAnswer }, error) {
 		a := askedOf(ctx)
@@ -133,9 +135,6 @@ func problemOf(id string, err error) error {
 func withoutValues(ctx huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok {
 		p.Instance = "urn:request:" + ctx.Header(idHeader)
-		if len(p.Errors) > maxErrors {
-			p.Errors = p.Errors[:maxErrors]
-		}
 		for _, e := range p.Errors {
 			e.Value = nil
 		}

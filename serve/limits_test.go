@@ -98,7 +98,10 @@ func TestHostileBodies(t *testing.T) {
 		{"a long image", images(headerOnly(1<<31-1, 1)), 422, "an image of 2147483647×1 pixels"},
 		{"images of many pixels together", images(headerOnly(100, 60), headerOnly(100, 60)), 422, "an image of 100×60 pixels"},
 		{"many values", `{"memories": [` + strings.Repeat("1,", 1<<20) + `1], "observation": {"text": "x"}}`, 400, "has more than 2725 values"},
-		{"many that are wrong", `{"memories": [` + strings.Repeat("1,", 2000) + `1], "observation": {"text": "x"}}`, 422, "validation failed"},
+		{"many that are wrong", `{"memories": [` + strings.Repeat("1,", 2000) + `1], "observation": {"text": "x"}}`, 422, "2001 memories; at most 50"},
+		{"some that are wrong", `{"memories": [` + strings.Repeat("1,", 40) + `1], "observation": {"text": "x"}}`, 422, "validation failed"},
+		{"many members", entry(strings.Repeat(`"x": 1, `, 1) + `"images": [` + strings.Repeat("1,", 300) + `1]`), 422, "validation failed"},
+		{"a fact that is a number", `{"memories": [], "observation": {"facts": {"port": 80}}}`, 422, "validation failed"},
 		{"an image without pixels", images(headerOnly(0, 7)), 422, "not a readable PNG"},
 		{"an image that is cut", images(ok[:40]), 422, "not a readable PNG"},
 		{"an image of many bytes", images(append(ok, make([]byte, 1000)...)), 422, "bytes; at most 1000"},
@@ -471,5 +474,26 @@ func TestReadAccounts(t *testing.T) {
 		if _, err := serve.New(serve.Options{Models: models, Accounts: list}); err == nil {
 			t.Errorf("%s was taken", name)
 		}
+	}
+}
+
+// A connection that is used again must not suffer from how long its last answer
+// might have taken, also when the answer has no body.
+func TestConnectionUsedAgain(t *testing.T) {
+	s := start(t, serve.Options{Limits: serve.Limits{BodyTime: 100 * time.Millisecond}, Origins: []string{"https://app.example.org"}})
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer client.CloseIdleConnections()
+	for range 3 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.url+"/v1/audit", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Origin", "https://app.example.org")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		time.Sleep(200 * time.Millisecond)
 	}
 }

@@ -137,18 +137,18 @@ type Failure struct {
 
 // check returns what is wrong with a request that its schema does not say.
 func (r *AuditRequest) check(l *Limits) error {
-	invalid := func(format string, args ...any) error {
+	wrong := func(format string, args ...any) error {
 		return failf(http.StatusUnprocessableEntity, format, args...)
 	}
-	if n := len(r.Memories); n > l.Memories {
-		return invalid("%d memories; at most %d are audited at once", n, l.Memories)
+	if err := l.memories(len(r.Memories)); err != nil {
+		return err
 	}
 	size := len(r.Observation.Text)
 	for key, value := range r.Observation.Facts {
 		size += len(key) + len(value)
 	}
 	if size > l.Observation {
-		return invalid("the observation has %d bytes; at most %d are taken", size, l.Observation)
+		return wrong("the observation has %d bytes; at most %d are taken", size, l.Observation)
 	}
 	var images pictures
 	for i := range r.Memories {
@@ -156,16 +156,24 @@ func (r *AuditRequest) check(l *Limits) error {
 		for what, text := range map[string]string{"id": m.ID, "kind": m.Kind, "claimed kind": m.Claims.Kind, "replaced_by": m.Claims.ReplacedBy} {
 			for _, r := range text {
 				if unicode.IsControl(r) {
-					return invalid("memory %d: its %s has the control character %U in it", i+1, what, r)
+					return wrong("memory %d: its %s has the control character %U in it", i+1, what, r)
 				}
 			}
 		}
 		if err := images.add(m.Images, l); err != nil {
-			return invalid("memory %d: %v", i+1, err)
+			return wrong("memory %d: %v", i+1, err)
 		}
 	}
 	if err := images.add(r.Observation.Images, l); err != nil {
-		return invalid("the observation: %v", err)
+		return wrong("the observation: %v", err)
+	}
+	return nil
+}
+
+// memories returns the fault of so many entries.
+func (l *Limits) memories(n int) error {
+	if n > l.Memories {
+		return failf(http.StatusUnprocessableEntity, "%d memories; at most %d are audited at once", n, l.Memories)
 	}
 	return nil
 }

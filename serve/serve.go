@@ -82,7 +82,7 @@ type Limits struct {
 // DefaultLimits are the limits unless told otherwise.
 var DefaultLimits = Limits{
 	Body: 8 << 20, Memories: 10_000, Observation: 256 << 10,
-	Images: 16, ImageBytes: 4 << 20, ImagePixels: 16_000_000,
+	Images: 16, ImageBytes: 4 << 20, ImagePixels: 10_000_000,
 	BodyTime: 30 * time.Second, Time: 5 * time.Minute,
 	Audits: 64, AuditsEach: 32, Waiting: 2048, WaitingEach: 1024, Connections: 4096,
 	Cache: 20_000,
@@ -92,7 +92,7 @@ var DefaultLimits = Limits{
 const (
 	maxDepth    = 32 // of a request's JSON
 	maxErrors   = 10 // of a request, that are told
-	headerTime  = 5 * time.Second
+	headerTime  = 15 * time.Second
 	maxHeader   = 16 << 10
 	retryPause  = 2 * time.Second // what a client is told to wait when the service is full
 	minTokenLen = 16
@@ -125,6 +125,7 @@ type Service struct {
 	options  Options
 	accounts []*account
 	admit    *admission
+	valid    *validator
 	metrics  *metrics
 	log      *slog.Logger
 	stopping chan struct{} // closed once no new work is wanted
@@ -151,7 +152,7 @@ func New(o Options) (*Service, error) {
 		}
 	}
 	stopping := make(chan struct{})
-	s := &Service{options: o, admit: newAdmission(limits, stopping), metrics: newMetrics(), log: o.Log, stopping: stopping}
+	s := &Service{options: o, admit: newAdmission(limits, stopping), valid: newValidator(), metrics: newMetrics(), log: o.Log, stopping: stopping}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
