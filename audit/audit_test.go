@@ -1,10 +1,13 @@
 package audit_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"slices"
 	"strings"
@@ -645,5 +648,20 @@ func TestCalls(t *testing.T) {
 	}
 	if plain, correct := a.PromptVersion(), newAuditor(t, m, audit.Options{Policy: audit.Correct}).PromptVersion(); plain == correct || plain == "" || plain != newAuditor(t, m, audit.Options{Context: "A farm."}).PromptVersion() {
 		t.Errorf("versions of the prompt: %q, with corrections %q", plain, correct)
+	}
+}
+
+// An audit that was given up must not decode pictures any more.
+func TestPicturesGivenUp(t *testing.T) {
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m := &audittest.Model{Rule: audittest.Gone}
+	r, err := newAuditor(t, m, audit.Options{}).Audit(ctx, memories("cat is here"), audit.Observation{Images: [][]byte{file.Bytes()}})
+	if !errors.Is(err, context.Canceled) || r != nil || m.Calls() != 0 {
+		t.Errorf("%v, %v", r, err)
 	}
 }

@@ -91,7 +91,7 @@ type remembers interface {
 
 // audit is Audit with verdicts of before; nil for none.
 func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Observation, before remembers) (*Result, error) {
-	now, err := observe(&observation)
+	now, err := observe(ctx, &observation)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (a *Auditor) audit(ctx context.Context, memories []Memory, observation Obse
 			v.fail(OverCap)
 			continue
 		}
-		images, err := pictures(memories[i].Images)
+		images, err := pictures(ctx, memories[i].Images)
 		if err != nil {
 			return nil, fmt.Errorf("audit: the entry %q has %w", name, err)
 		}

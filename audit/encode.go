@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ var decoding = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // picture reads an image file, whose size in pixels is known before it is
 // decoded. A file that is no PNG is made one.
-func picture(file []byte) (llm.Part, error) {
+func picture(ctx context.Context, file []byte) (llm.Part, error) {
 	if len(file) > maxImageBytes {
 		return llm.Part{}, fmt.Errorf("a picture of %d MB; the most is %d MB", len(file)>>20, maxImageBytes>>20)
 	}
@@ -57,8 +58,14 @@ func picture(file []byte) (llm.Part, error) {
 	if c.Width*c.Height > maxImagePixels {
 		return llm.Part{}, fmt.Errorf("a picture of %d×%d pixels; the most is %d million", c.Width, c.Height, maxImagePixels/1_000_000)
 	}
-	decoding <- struct{}{}
-	defer func() { <-decoding }()
+	select {
+	case decoding <- struct{}{}:
+		defer func() { <-decoding }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // also where both came at once
+		return llm.Part{}, fmt.Errorf("a picture that was not read: %w", context.Cause(ctx))
+	}
 	img, _, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
 		return llm.Part{}, fmt.Errorf("a picture that is not a readable %s file: %w", strings.ToUpper(format), err)
@@ -73,10 +80,10 @@ func picture(file []byte) (llm.Part, error) {
 	return llm.Image(img, out.Bytes()), nil
 }
 
-func pictures(files [][]byte) ([]llm.Part, error) {
+func pictures(ctx context.Context, files [][]byte) ([]llm.Part, error) {
 	var parts []llm.Part
 	for _, file := range files {
-		p, err := picture(file)
+		p, err := picture(ctx, file)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +142,7 @@ type seen struct {
 }
 
 // observe reads an observation.
-func observe(o *Observation) (seen, error) {
+func observe(ctx context.Context, o *Observation) (seen, error) {
 	var b strings.Builder
 	for line := range strings.Lines(normalLines(o.Text)) {
 		b.WriteString("| " + visible(strings.TrimRight(line, "\n")) + "\n")
@@ -147,7 +154,7 @@ func observe(o *Observation) (seen, error) {
 		}
 		b.WriteString("| " + visible(oneLine.Replace(key+": "+o.Facts[key])) + "\n")
 	}
-	images, err := pictures(o.Images)
+	images, err := pictures(ctx, o.Images)
 	if err != nil {
 		return seen{}, fmt.Errorf("audit: the observation has %w", err)
 	}
