@@ -24,6 +24,10 @@ func (s *Session) openMethods(before []record.ModelInfo) error {
 	all := s.study.Methods()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m := all[name]
+		if given := s.options.Programs[name]; given != nil {
+			s.methods[name] = s.learned.add(record.ModelInfo{Name: name, Note: "a program of one's own: " + m.String()}, given)
+			continue
+		}
 		opened, err := method.Open(name, method.Config{
 			Exec: m.Exec, HTTP: m.HTTP,
 			Timeout: time.Duration(m.Timeout) * time.Second, Workers: cmp.Or(m.Workers, runtime.GOMAXPROCS(0)),

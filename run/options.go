@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
 )
@@ -22,6 +23,9 @@ type Options struct {
 	// Models say how models are asked, by their names; "" says it of all that do
 	// not say otherwise.
 	Models map[string]ModelOptions
+	// Programs answer in place of the study's methods, by the names of study.Methods:
+	// those that the caller has itself. The others are opened.
+	Programs map[string]llm.Model
 	// Getenv looks up the variables that hold keys and addresses (EnvFile); nil
 	// for the process's own.
 	Getenv func(name string) string

@@ -58,6 +58,7 @@ type cli struct {
 	Trace    traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
 	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
 	Dataset  datasetCmd       `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
+	Score    scoreCmd         `cmd:"" help:"Score verdicts that were made elsewhere on the entries of a dataset."`
 	Audit    auditCmd         `cmd:"" help:"Audit a memory of your own against what is seen now, and leave out what is stale (docs/audit.md)."`
 	Models   modelsCmd        `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
 	Env      envCmd           `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
