@@ -61,7 +61,7 @@ func FuzzCheckJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		good := utf8.Valid(b) && json.Valid(b) && depth(b) <= maxDepth
-		if err := checkJSON(b, len(b)+2); (err == nil) != good {
+		if err := checkJSON(b, sizes{len(b) + 2, len(b) + 2}); (err == nil) != good {
 			t.Errorf("%q: %v", b, err)
 		}
 	})

@@ -184,7 +184,7 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 		return failf(http.StatusBadRequest, "the body was cut off")
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	if err := checkJSON(body, l.values()); err != nil {
+	if err := checkJSON(body, l.sizes()); err != nil {
 		return failf(http.StatusBadRequest, "the body %v", err)
 	}
 	if b := bytes.TrimLeft(body, " \t\r\n"); b[0] != '{' { // a batch of calls would be many audits in one turn
@@ -199,17 +199,24 @@ func (s *Service) readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// values is how many a request has at most, amply counted: each takes many times
-// its bytes once it is read.
-func (l *Limits) values() int { return 1000 + 32*l.Memories + l.Observation/8 }
+// sizes bound how many values there are in a JSON text, in all and in one list or
+// object. Each takes many times its bytes once it is read.
+type sizes struct{ all, each int }
+
+// sizes are those of a request, amply counted.
+func (l *Limits) sizes() sizes {
+	facts := l.Observation / 16
+	return sizes{all: 1000 + 12*l.Memories + facts, each: max(1000, l.Memories, facts)}
+}
 
 // checkJSON looks that a text is UTF-8, one JSON value, not nested deeper than
 // anything that is asked for here, and of no more values than so many.
-func checkJSON(b []byte, most int) error {
+func checkJSON(b []byte, most sizes) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not valid UTF-8")
 	}
 	depth, values, inString, escaped := 0, 1, false, false
+	var commas [maxDepth + 1]int // of the lists and objects that are open
 	for _, c := range b {
 		switch {
 		case escaped:
@@ -222,13 +229,18 @@ func checkJSON(b []byte, most int) error {
 			if depth++; depth > maxDepth {
 				return fmt.Errorf("is nested deeper than %d levels", maxDepth)
 			}
+			commas[depth] = 0
 			values++
 		case c == '}' || c == ']':
-			depth--
+			depth = max(0, depth-1) // what closes nothing is no JSON, as is found below
 		case c == ',':
-			if values++; values > most {
-				return fmt.Errorf("has more than %d values", most)
+			values++
+			if commas[depth]++; commas[depth] >= most.each {
+				return fmt.Errorf("has more than %d values in one list or object", most.each)
 			}
+		}
+		if values > most.all {
+			return fmt.Errorf("has more than %d values", most.all)
 		}
 	}
 	if !json.Valid(b) {

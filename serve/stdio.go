@@ -129,7 +129,7 @@ func (t *talk) passLine(line []byte, long bool, l *Limits, pass io.Writer) error
 	if len(bytes.TrimSpace(line)) == 0 && !long {
 		return nil
 	}
-	m, code, wrong := readMessage(line, l.values())
+	m, code, wrong := readMessage(line, l.sizes())
 	if long {
 		code, wrong = jsonrpc.CodeParseError, fmt.Errorf("is larger than %d bytes", l.Body)
 	}
@@ -168,8 +168,8 @@ func (t *talk) asked(m jsonrpc.Message) {
 }
 
 // readMessage reads a line as a message; the code is that of what is wrong.
-func readMessage(line []byte, values int) (m jsonrpc.Message, code int64, err error) {
-	if err := checkJSON(line, values); err != nil {
+func readMessage(line []byte, most sizes) (m jsonrpc.Message, code int64, err error) {
+	if err := checkJSON(line, most); err != nil {
 		return nil, jsonrpc.CodeParseError, err
 	}
 	if m, err = jsonrpc.DecodeMessage(line); err != nil {
