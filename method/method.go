@@ -32,6 +32,7 @@ const Protocol = 1
 type Config struct {
 	Exec    []string // the program and its arguments
 	HTTP    string   // or the address that requests are posted to
+	Builtin string   // or one of Builtins
 	Timeout time.Duration
 	Workers int // requests at once
 }
@@ -63,7 +64,13 @@ func Open(name string, c Config) (*Model, error) {
 	}
 	m := &Model{name: name, turns: make(chan struct{}, max(1, c.Workers))}
 	var err error
-	if c.HTTP != "" {
+	if c.Builtin != "" {
+		own := builtins[c.Builtin]
+		if own == nil {
+			return nil, fmt.Errorf("%s: unknown built-in method %q; there are %s", name, c.Builtin, strings.Join(Builtins(), ", "))
+		}
+		m.asked = own
+	} else if c.HTTP != "" {
 		m.asked = newService(c)
 	} else if m.asked, err = newProgram(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

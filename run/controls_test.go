@@ -3,9 +3,11 @@ package run_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -284,5 +286,67 @@ navigation: {episodes: 1, strategies: [{name: mine, policy: correct, auditor: {h
 		if shown != want {
 			t.Errorf("proposed %q: shown %q, want %q", proposed, shown, want)
 		}
+	}
+}
+
+// TestBaselines holds the built-in methods at their ends: where the whole lake is
+// listed a text diff finds what is stale and nothing else, and a planner by a
+// memory without it gets as far as by the oracle's, while it dies of the memory as
+// it was. They are the examples' twins.
+func TestBaselines(t *testing.T) {
+	s := preset(t, "baselines")
+	s.Seeds = instance.Seeds(8)
+	s.Navigation.Episodes = 1
+	s.Navigation.Strategies = append(s.Navigation.Strategies, study.Strategy{
+		Name: "twin", Memory: study.MemoryAll, Auditor: study.AuditMethod, When: study.OnEvent, Policy: study.Remove,
+		Method: &study.Method{Exec: []string{"python3", "../examples/methods/diff.py"}},
+	})
+	s.Models = []string{"ref/reader", "agent/planner", "agent/twin"}
+	s.Agents["twin"] = &study.Method{Exec: []string{"python3", "../examples/methods/planner.py"}}
+	session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
+	if _, _, err := finish(t, session, err); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := run.Open(session.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	outcomes := map[string]int{}
+	walks, lengths := map[string][]record.Step{}, map[string]int{}
+	for tr, err := range stored.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tr.Task == record.Detect && tr.Strategy == "diff" && (*tr.Counts.F1() != 1 || tr.Counts.Unanswered > 0) {
+			t.Errorf("diff on seed %d, %s: %+v", tr.Seed, tr.Regime, tr.Counts)
+		}
+		if tr.Task != record.Navigate || tr.Model == "ref/reader" {
+			continue
+		}
+		if tr.Model == "agent/planner" {
+			outcomes[tr.Strategy+" "+tr.Outcome]++
+		}
+		for i := range tr.Steps {
+			tr.Steps[i].Reply = ""
+		}
+		strategy := strings.Replace(tr.Strategy, "twin", "diff", 1)
+		same := fmt.Sprint(tr.Seed, tr.Regime, strategy, tr.Model)
+		if other, ok := walks[same]; ok && !reflect.DeepEqual(other, tr.Steps) {
+			t.Errorf("%s: %s is another auditor than its twin", same, tr.Strategy)
+		}
+		walks[same] = tr.Steps
+		if tr.Regime == "L3" || tr.Strategy != "oracle" || tr.Outcome != record.Success {
+			continue // of equal ways they may prefer others, which may lead elsewhere
+		}
+		length := fmt.Sprint(tr.Seed, tr.Regime)
+		if other, ok := lengths[length]; ok && other != len(tr.Steps) {
+			t.Errorf("%s: %d steps, and %d of the twin", length, len(tr.Steps), other)
+		}
+		lengths[length] = len(tr.Steps)
+	}
+	// A cell whose entry was removed is like any other that nothing is known of.
+	if outcomes["diff success"] < 20 || outcomes["diff success"] != outcomes["oracle success"] || outcomes["no-filter death"] == 0 {
+		t.Errorf("the planner: %v", outcomes)
 	}
 }

@@ -25,18 +25,18 @@ func (s *Session) openMethods(before []record.ModelInfo) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m := all[name]
 		if given := s.options.Programs[name]; given != nil {
-			s.methods[name] = s.learned.add(record.ModelInfo{Name: name, Note: "a program of one's own: " + m.String()}, given)
+			s.methods[name] = s.learned.add(record.ModelInfo{Name: name, Note: noteOf(m)}, given)
 			continue
 		}
 		opened, err := method.Open(name, method.Config{
-			Exec: m.Exec, HTTP: m.HTTP,
+			Exec: m.Exec, HTTP: m.HTTP, Builtin: m.Builtin,
 			Timeout: time.Duration(m.Timeout) * time.Second, Workers: cmp.Or(m.Workers, runtime.GOMAXPROCS(0)),
 		})
 		if err != nil {
 			return UsageError{err}
 		}
 		s.opened = append(s.opened, opened)
-		info := record.ModelInfo{Name: name, Note: "a program of one's own: " + m.String()}
+		info := record.ModelInfo{Name: name, Note: noteOf(m)}
 		if i := slices.IndexFunc(before, func(b record.ModelInfo) bool { return b.Name == name }); i >= 0 {
 			info = before[i]
 		} else if m.IsSent(study.WantsGrid) {
@@ -48,6 +48,14 @@ func (s *Session) openMethods(before []record.ModelInfo) error {
 		s.methods[name] = llm.Retry(s.learned.add(info, opened), llm.RetryOptions{Attempts: methodAttempts, Base: 100 * time.Millisecond, Notify: s.waits})
 	}
 	return nil
+}
+
+// noteOf says what answers a method's requests.
+func noteOf(m *study.Method) string {
+	if m.Builtin != "" {
+		return "no model: " + m.String()
+	}
+	return "a program of one's own: " + m.String()
 }
 
 func (s *Session) closeMethods() error {

@@ -550,7 +550,7 @@ func (r *fileReader) method(n ast.Node) *Method {
 			f := &methodFields[i]
 			readInto(r, nil, f, f.at(m), member.value)
 		} else {
-			r.fail(member.node, "unknown key %q; a method has exec, http, wants, version, timeout, workers", member.key)
+			r.fail(member.node, "unknown key %q; a method has exec, http, builtin, wants, version, timeout, workers", member.key)
 		}
 	}
 	if err := m.check(); err != nil && len(r.errs) == before {

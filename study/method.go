@@ -19,6 +19,8 @@ import (
 type Method struct {
 	Exec []string `json:"exec,omitempty"` // the program and its arguments
 	HTTP string   `json:"http,omitempty"` // the address that requests are posted to
+	// Builtin is one of those that ship with the program, in place of another one.
+	Builtin string `json:"builtin,omitempty"`
 	// Wants is what it is sent beside what a model would be: "grid" for the
 	// observation cell by cell.
 	Wants []string `json:"wants,omitempty"`
@@ -33,10 +35,17 @@ type Method struct {
 // know what a model has to read or see, which tables say.
 const WantsGrid = "grid"
 
+// The methods that ship with the program: an auditor and an agent.
+const (
+	BuiltinDiff    = "diff"
+	BuiltinPlanner = "planner"
+)
+
 // methodFields are the settings of a Method.
 var methodFields = []field[Method]{
 	{Key: "exec", About: "the program and its arguments, started in the current folder", Empty: true, at: func(m *Method) any { return (*arguments)(&m.Exec) }},
 	{Key: "http", About: "the address that requests are posted to, in place of a program", at: func(m *Method) any { return &m.HTTP }},
+	{Key: "builtin", About: "one that ships with the program, in place of another: diff, an auditor that compares texts, or planner, an agent that takes the shortest way by what it remembers", Of: these([]string{BuiltinDiff, BuiltinPlanner}), at: func(m *Method) any { return &m.Builtin }},
 	{Key: "wants", About: "what it is sent beside what a model would be: grid, the observation cell by cell", Of: these([]string{WantsGrid}), Empty: true, at: func(m *Method) any { return &m.Wants }},
 	{Key: "version", About: "what tells it from others of its name, as 1.2: each version has trials of its own", at: func(m *Method) any { return &m.Version }},
 	{Key: "timeout", About: "the longest time for one answer, in seconds; 60 unless given", Most: 86_400, at: func(m *Method) any { return &m.Timeout }},
@@ -47,9 +56,17 @@ var methodFields = []field[Method]{
 type arguments []string
 
 func (m *Method) check() error {
+	forms := 0
+	for _, given := range []bool{len(m.Exec) > 0, m.HTTP != "", m.Builtin != ""} {
+		if given {
+			forms++
+		}
+	}
 	switch {
-	case (len(m.Exec) > 0) == (m.HTTP != ""):
-		return errors.New("a method is either exec, a program with its arguments, or http, an address")
+	case forms != 1:
+		return errors.New("a method is either exec, a program with its arguments, or http, an address, or builtin, one that ships")
+	case m.Builtin != "" && len(m.Wants) > 0:
+		return errors.New("wants: what ships with the program reads what a model would")
 	case len(m.Exec) > 0 && m.Exec[0] == "":
 		return errors.New("exec: the program has no name")
 	case len(m.Version) > 100 || strings.ContainsFunc(m.Version, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -64,8 +81,11 @@ func (m *Method) check() error {
 
 // String says where the method is.
 func (m *Method) String() string {
-	if m.HTTP != "" {
+	switch {
+	case m.HTTP != "":
 		return m.HTTP
+	case m.Builtin != "":
+		return "built in: " + m.Builtin
 	}
 	return strings.Join(m.Exec, " ")
 }
@@ -76,7 +96,7 @@ func (m *Method) identity() *Method {
 	if m == nil {
 		return nil
 	}
-	return &Method{Exec: m.Exec, Wants: m.Wants, Version: m.Version}
+	return &Method{Exec: m.Exec, Builtin: m.Builtin, Wants: m.Wants, Version: m.Version}
 }
 
 // IsSent reports whether the method is sent what it wants beside what a model
@@ -166,6 +186,8 @@ func (s *Study) checkMethods() error {
 			errs = append(errs, fmt.Errorf("agents: name %q: use letters, digits, spaces, and . _ - behind the first", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("agents.%s: %w", name, err))
+		case m.Builtin != "" && m.Builtin != BuiltinPlanner:
+			errs = append(errs, fmt.Errorf("agents.%s: the built-in %s is no agent; planner is", name, m.Builtin))
 		case !slices.Contains(s.Models, record.AgentPrefix+name):
 			errs = append(errs, fmt.Errorf("agents.%s: no model walks by it; write %s%s among the models", name, record.AgentPrefix, name))
 		}
@@ -177,6 +199,9 @@ func (s *Study) checkMethods() error {
 	}
 	byName := map[string]*Method{}
 	for _, st := range s.strategies() {
+		if st.Method != nil && st.Method.Builtin != "" && (st.Method.Builtin != BuiltinDiff || st.Auditor != AuditMethod) {
+			errs = append(errs, fmt.Errorf("strategy %s: the built-in %s is none of its kind; diff is an auditor, planner an agent", st.Name, st.Method.Builtin))
+		}
 		if old := byName[st.Name]; st.Method != nil && old != nil && (old.String() != st.Method.String() || old.Version != st.Method.Version) {
 			errs = append(errs, fmt.Errorf("two strategies are called %s and have programs of their own, %v and %v", st.Name, old, st.Method))
 		}

@@ -68,6 +68,16 @@ var presets = []preset{
 		s.Detection = &Detection{Modalities: []string{record.Text}, Detectors: []Strategy{by}}
 		s.Navigation = &Navigation{Modalities: []string{record.Text}, Strategies: []Strategy{NoMemory, NoFilter, by}, Episodes: 1}
 	}},
+	{"baselines", "what needs no model: an auditor that compares texts and an agent that plans by its memory, beside the controls, from text", func(s *Study) {
+		planner, diff := BuiltinPlanner, &Method{Builtin: BuiltinDiff}
+		s.Agents = map[string]*Method{planner: {Builtin: planner}}
+		s.Models = append(s.Models, record.AgentPrefix+planner)
+		by := Strategy{Name: BuiltinDiff, Memory: MemoryAll, Auditor: AuditMethod, When: OnEvent, Policy: Remove, Method: diff}
+		s.Detection.Modalities = []string{record.Text}
+		s.Detection.Detectors = append(s.Detection.Detectors, by)
+		s.Navigation.Strategies = append(s.Navigation.Strategies, by)
+		s.Contrasts = append(s.Contrasts, record.Contrast{A: by.Name, B: NoFilter.Name}, record.Contrast{A: OMCD.Name, B: by.Name})
+	}},
 	{"policies", "what becomes of stale entries: removed, marked, UNKNOWN or corrected, navigation from text", func(s *Study) {
 		s.Detection = nil
 		s.Navigation.Strategies = []Strategy{NoFilter, OMCD}
