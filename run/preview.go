@@ -70,7 +70,7 @@ func (r *runner) requests(t *study.Trial, w *world, asked *sent) ([]*llm.Request
 		return nil, err
 	}
 	e := navigate.Episode{Trial: t.Key, Begin: begin, Observer: &observer{w.scenery, t.Modality}}
-	step, err := r.navigators[navigatorKey{t.Model, t.Modality}].Request(&e, 1, m, view)
+	step, err := r.navigators[navigatorKey{t.Model, t.Modality, t.Framing}].Request(&e, 1, m, view)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -407,5 +408,64 @@ func TestGivenInstances(t *testing.T) {
 	two, err2 := json.Marshal(b.trials)
 	if err1 != nil || err2 != nil || string(one) != string(two) {
 		t.Errorf("the records differ: %v %v", err1, err2)
+	}
+}
+
+// TestWordings: a framing with prompts of its own is asked with them and no
+// other is, its trials are others, and the run knows its texts when it is
+// checked.
+func TestWordings(t *testing.T) {
+	s := parse(t, `
+base: quick
+seeds: 1
+regimes: L1
+framings: [neutral, terse]
+models: ref/reader
+detection: {modalities: text}
+navigation: {episodes: 1, strategies: [no-filter, omcd]}
+prompts:
+  audit@terse: |
+    TERSE AUDIT {{context}}{{observation}}{{entries}} Answer with {"judgments": [{"memory_id": "…", "is_stale": true or false}]}
+  navigate@terse: "TERSE STEP {{legend}}{{memory}}{{observation}}{{position}}"
+`)
+	keys := map[string]bool{}
+	for trial := range s.Plan() {
+		requests, err := run.Requests(s, &trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range requests {
+			var text strings.Builder
+			for _, p := range r.Parts {
+				text.WriteString(p.Text())
+			}
+			want := "TERSE " + strings.ToUpper(r.Purpose)
+			if strings.Contains(text.String(), want) != (trial.Framing == "terse") {
+				t.Errorf("%s %s at %s: %.80q", trial.Framing, trial.Task, r.Slot, text.String())
+			}
+			if trial.Task == record.Navigate && !strings.Contains(text.String(), s.AllPrompts().Framing("neutral")) {
+				t.Errorf("%s at %s: the memory has no introduction", trial.Framing, r.Slot)
+			}
+		}
+		keys[trial.Key] = true
+	}
+	if len(keys) != s.NumTrials() {
+		t.Errorf("%d keys of %d trials", len(keys), s.NumTrials())
+	}
+	session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
+	if _, _, err := finish(t, session, err); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := run.Open(session.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	v, err := stored.Check(t.Context(), "", func(problem string) { t.Error(problem) })
+	if err != nil || v.Replayed != v.Planned {
+		t.Errorf("error %v, %d of %d trials made again", err, v.Replayed, v.Planned)
+	}
+	if sums := stored.Manifest().Prompts; sums["audit@terse.txt"] == "" || sums["audit@terse.txt"] == sums["audit.txt"] {
+		t.Errorf("hashes of prompts: %v", sums)
 	}
 }

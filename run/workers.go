@@ -256,7 +256,7 @@ type auditorKey struct {
 	batch                    int
 }
 
-type navigatorKey struct{ model, modality string }
+type navigatorKey struct{ model, modality, framing string }
 
 func newRunner(s *study.Study, opts Workers) (*runner, error) {
 	if opts.Prompts == nil {
@@ -341,11 +341,13 @@ func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) er
 		return nil
 	}
 	for _, modality := range n.Modalities {
-		nav, err := newNavigator(name, model, prompts, r.study, modality)
-		if err != nil {
-			return err
+		for _, framing := range r.study.Framings {
+			nav, err := newNavigator(name, model, prompts.Of("navigate.txt", framing), r.study, modality)
+			if err != nil {
+				return err
+			}
+			r.navigators[navigatorKey{name, modality, framing}] = nav
 		}
-		r.navigators[navigatorKey{name, modality}] = nav
 		for _, by := range n.Strategies {
 			if err := auditor(modality, by); err != nil {
 				return err
@@ -369,7 +371,7 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 		Batch:     by.Batch,
 		Score:     by.Auditor == study.AuditScore,
 		Threshold: study.ScoreThreshold,
-		Prompt:    prompts[file],
+		Prompt:    prompts.Of(file, framing),
 		Context:   lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts.Framing(framing),
 		Write:     writeLines,
 		Again:     s.Again,
@@ -381,9 +383,9 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 	return a, nil
 }
 
-func newNavigator(name string, model llm.Model, prompts study.Prompts, s *study.Study, modality string) (*navigate.Navigator, error) {
+func newNavigator(name string, model llm.Model, prompt string, s *study.Study, modality string) (*navigate.Navigator, error) {
 	o := navigate.Options{
-		Prompt: prompts["navigate.txt"],
+		Prompt: prompt,
 		Legend: observe.Legend(modality, s.ViewRadius > 0),
 		Params: s.Params,
 	}
@@ -490,7 +492,7 @@ func (r *runner) navigate(ctx context.Context, t *study.Trial, w *world, rec *re
 		e.Memory = w.Memory
 	}
 	v := r.newViewer(t, w)
-	res, err := r.navigators[navigatorKey{t.Model, t.Modality}].Run(ctx, e, v)
+	res, err := r.navigators[navigatorKey{t.Model, t.Modality, t.Framing}].Run(ctx, e, v)
 	rec.Windows = v.windows
 	if err != nil {
 		return err

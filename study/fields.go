@@ -65,7 +65,7 @@ var Fields = []Field{
 	{Key: "again", Flag: "again", About: "ask once more for verdicts that a reply left out", at: func(s *Study) any { return &s.Again }},
 	{Key: "view_radius", Flag: "view-radius", About: "show only cells within so many moves of the agent; 0 shows the whole lake", Most: 200, at: func(s *Study) any { return &s.ViewRadius }},
 	{Key: "strict_schedule", Flag: "strict-schedule", About: "apply every L3 change to the letter, even under the agent", at: func(s *Study) any { return &s.Strict }},
-	{Key: "prompts", About: "wordings by the names of prompt files: audit, audit-score, navigate, and framing-NAME for a framing", at: func(s *Study) any { return &s.Prompts }},
+	{Key: "prompts", About: "wordings by the names of prompt files: audit, audit-score, navigate, framing-NAME for a framing, and audit@NAME, audit-score@NAME, navigate@NAME for its own prompts", at: func(s *Study) any { return &s.Prompts }},
 	{Key: "detection.modalities", Flag: "modality", About: "how observations are shown: text, vision", Of: these(Modalities), at: func(s *Study) any { return &s.detection().Modalities }},
 	{Key: "detection.detectors", Flag: "strategy", About: "who audits: strategies that ask a model, omcd, self-verify, score, or one of the file's own", at: func(s *Study) any { return &s.detection().Detectors }},
 	{Key: "navigation.modalities", Flag: "modality", About: "how observations are shown: text, vision", Of: these(Modalities), at: func(s *Study) any { return &s.navigation().Modalities }},

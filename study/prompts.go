@@ -28,7 +28,8 @@ var promptFiles embed.FS
 
 // Prompts are the texts of prompt files by file name: audit.txt,
 // audit-score.txt, navigate.txt, and a framing-NAME.txt for each framing, which
-// introduces the memory.
+// introduces the memory. A framing may have whole prompts of its own, as
+// audit@NAME.txt: so wordings with names are compared side by side.
 type Prompts map[string]string
 
 // DefaultPrompts returns the prompts that ship with the program.
@@ -84,12 +85,38 @@ func (s *Study) AllPrompts() Prompts {
 	return p
 }
 
-var framingPattern = regexp.MustCompile(`^framing-([\pL\pN][\pL\pN ._-]{0,49})\.txt$`)
+// framingPattern matches the files of a framing: its introduction of the memory,
+// or a prompt of its own.
+var framingPattern = regexp.MustCompile(`^(?:framing-|(?:audit|audit-score|navigate)@)([\pL\pN][\pL\pN ._-]{0,49})\.txt$`)
 
 func framingFile(framing string) string { return "framing-" + framing + ".txt" }
 
-// Framing returns the words that introduce the memory under a framing.
-func (p Prompts) Framing(framing string) string { return p[framingFile(framing)] }
+// general is the file in whose place a file stands: audit.txt of audit@NAME.txt.
+func general(file string) string {
+	if name, _, own := strings.Cut(file, "@"); own {
+		return name + ".txt"
+	}
+	return file
+}
+
+// Framing returns the words that introduce the memory under a framing; those of
+// the first one where it has prompts of its own and no such words.
+func (p Prompts) Framing(framing string) string {
+	words, ok := p[framingFile(framing)]
+	if !ok {
+		return p[framingFile(Framings[0])]
+	}
+	return words
+}
+
+// Of returns the prompt file that is used under a framing: its own, or the one
+// for all.
+func (p Prompts) Of(file, framing string) string {
+	if text, own := p[strings.TrimSuffix(file, ".txt")+"@"+framing+".txt"]; own {
+		return text
+	}
+	return p[file]
+}
 
 // framingNames lists the framings that the study has words for.
 func (s *Study) framingNames() []string {
@@ -111,12 +138,12 @@ func (s *Study) SetPrompt(file, text string) error {
 	var err error
 	switch known := slices.Contains(DefaultPrompts().Names(), file) || framingPattern.MatchString(file); {
 	case !known:
-		return fmt.Errorf("%s is none of the prompt files, which are %s, and framing-NAME.txt for a framing of one's own", file, strings.Join(DefaultPrompts().Names(), ", "))
+		return fmt.Errorf("%s is none of the prompt files, which are %s, and framing-NAME.txt, audit@NAME.txt, audit-score@NAME.txt and navigate@NAME.txt for a framing of one's own", file, strings.Join(DefaultPrompts().Names(), ", "))
 	case strings.TrimSpace(text) == "":
 		return fmt.Errorf("%s: it is empty; take it away to use the one that ships", file)
-	case file == "navigate.txt":
+	case general(file) == "navigate.txt":
 		_, err = navigate.New(nil, navigate.Options{Prompt: text})
-	case file == "audit.txt" || file == "audit-score.txt":
+	case general(file) == "audit.txt" || general(file) == "audit-score.txt":
 		_, err = llm.ParseTemplate(text, judge.Places...)
 	default: // the introduction of a memory, which has no place for anything
 		_, err = llm.ParseTemplate(text)

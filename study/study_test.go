@@ -189,6 +189,10 @@ func TestPromptsOfAFile(t *testing.T) {
 		"{base: quick, prompts: {framing-x: '{{memory}}'}}":    "framing-x.txt: ",
 		"{base: quick, prompts: {navigate: no places}}":        "navigate.txt: ",
 		"{base: quick, prompts: {framing-../../x: words}}":     "none of the prompt files",
+		"{base: quick, prompts: {audit@../x: words}}":          "none of the prompt files",
+		"{base: quick, prompts: {framing@x: words}}":           "none of the prompt files",
+		"{base: quick, prompts: {audit@x: no places}}":         "audit@x.txt: ",
+		"{base: quick, prompts: {navigate@x: no places}}":      "navigate@x.txt: ",
 		"{base: quick, prompts: {framing-x: ''}, framings: x}": "it is empty",
 	} {
 		if _, err := study.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
