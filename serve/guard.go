@@ -322,7 +322,6 @@ func (r *recorder) WriteHeader(status int) {
 	if *r.status == 0 {
 		*r.status = status
 	}
-	r.more()
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -330,14 +329,9 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if *r.status == 0 {
 		*r.status = http.StatusOK
 	}
-	r.more()
-	return r.ResponseWriter.Write(b)
-}
-
-// more gives the client time for another piece. What has no deadline is no
-// network connection.
-func (r *recorder) more() {
+	// What has no deadline is no network connection.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.within))
+	return r.ResponseWriter.Write(b)
 }
 
 // Unwrap is for http.ResponseController.

@@ -477,24 +477,3 @@ func TestReadAccounts(t *testing.T) {
 		}
 	}
 }
-
-// A connection that is used again must not suffer from how long its last answer
-// might have taken, also when the answer has no body.
-func TestConnectionUsedAgain(t *testing.T) {
-	s := start(t, serve.Options{Limits: serve.Limits{BodyTime: 100 * time.Millisecond}, Origins: []string{"https://app.example.org"}})
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	defer client.CloseIdleConnections()
-	for range 3 {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.url+"/v1/audit", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Origin", "https://app.example.org")
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		time.Sleep(200 * time.Millisecond)
-	}
-}
