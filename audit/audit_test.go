@@ -460,6 +460,50 @@ func TestInstructionFlags(t *testing.T) {
 	}
 }
 
+// replies answer by the trial of the request.
+type replies map[string]string
+
+func (r replies) Generate(_ context.Context, req *llm.Request) (*llm.Reply, error) {
+	text, ok := r[req.Trial]
+	if !ok {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "nobody recorded " + req.Trial}
+	}
+	return &llm.Reply{Text: text, Finish: llm.FinishDone}, nil
+}
+
+// TestRealModelThatCannotAudit has the replies of a small model whose verdicts
+// have little to do with what it was shown. It would fail if they were believed,
+// if an entry were said to have turned them, or if more was asked than its two
+// batches and one check.
+func TestRealModelThatCannotAudit(t *testing.T) {
+	var c struct {
+		Secret, Context, Observation string
+		Notes                        []struct{ Text string }
+		Replies                      replies
+	}
+	data, err := os.ReadFile("testdata/qwen.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, n := range c.Notes {
+		texts = append(texts, n.Text)
+	}
+	o := audit.Options{Secret: []byte(c.Secret), Context: c.Context}
+	r, err := newAuditor(t, c.Replies, o).Audit(t.Context(), memories(texts...), audit.Observation{Text: c.Observation})
+	if err != nil || len(r.Failures) > 0 || len(r.Calls) != 3 || len(r.Kept) != len(texts) {
+		t.Fatalf("%v, %d calls, %v, kept %d", err, len(r.Calls), r.Failures, len(r.Kept))
+	}
+	for _, v := range r.Verdicts {
+		if v.Why != audit.CheckFailed || v.Flags != nil {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
 // TestCases: what a perfect reader answers on the shared cases comes out entry
 // by entry, whatever the ids and scripts.
 func TestCases(t *testing.T) {
