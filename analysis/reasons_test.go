@@ -113,6 +113,12 @@ func TestWhatReasonsAgreeWith(t *testing.T) {
 		{holeKept, "The cell is not frozen", "both"},
 		{holeKept, "should be avoided", "both"},
 		{holeKept, "The memory says DANGER, which matches H at (2,5)", "both"},
+		// Qwen2.5-Coder-1.5B-Instruct, with the position of this entry.
+		{safeKept, "The observation and the agent's memory both state that (2,5) is frozen ice and is safe to walk.", "both"},
+		{thawMissed, "The observation and the agent's memory both state that (2,5) is frozen ice and is safe to walk.", "memory"},
+		{safeKept, "The observation shows that the entry states that the position (2,5) is safe to stand on, which matches the current observation.", "both"},
+		{safeFlagged, "The observation shows that the entry states that the position (2,5) is frozen ice, which is not in the current observation.", "neither"},
+		{thawFound, "The observation shows that the entry states that the position (2,5) is frozen ice, which is not in the current observation.", "cell"},
 		// The same with a verdict that they contradict.
 		{holeFlagged, "is a hole", "both" + against},
 		{safeFlagged, "agrees with the memory", "both" + against},
