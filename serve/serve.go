@@ -143,6 +143,9 @@ func New(o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if _, err := audit.New(nil, audit.Options{RulesOnly: true, Batch: o.Batch, Concurrency: o.Concurrency}); err != nil {
+		return nil, err
+	}
 	for i, m := range o.Models {
 		if m.Name == noModel {
 			return nil, fmt.Errorf("serve: no model can be called %q, which stands for rules alone", m.Name)

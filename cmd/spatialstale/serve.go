@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,8 +23,6 @@ import (
 
 // serviceFlags are what serve and mcp have in common.
 type serviceFlags struct {
-	connectionFlags
-	logFlags
 	Model       []string      `required:"" sep:"none" placeholder:"[NAME=]MODEL" help:"A model that requests may ask, such as openai/gpt-4o, by a name of your choice; repeat. The first is asked where a request names none. With none alone, rules judge."`
 	NoSchema    bool          `help:"Never ask for output that follows a schema."`
 	Detail      string        `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
@@ -37,6 +36,8 @@ type serviceFlags struct {
 	MaxBody     int           `placeholder:"BYTES" help:"Largest request; 8 MiB unless given."`
 	AuditTime   time.Duration `placeholder:"5m" help:"Longest time for an audit."`
 	MaxAudits   int           `placeholder:"N" help:"Most audits under way at once; 64 unless given."`
+	logFlags
+	connectionFlags `group:"How models are reached (docs/models.md):"`
 }
 
 // options are what the flags say of a service.
@@ -44,6 +45,9 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	var connection run.Options
 	if err := f.connectionFlags.fill(&connection); err != nil {
 		return o, err
+	}
+	if f.InFlight < 0 || f.RPM < 0 {
+		return o, usageError{errors.New("--in-flight and --rpm must not be negative; leave them out for what is usual")}
 	}
 	prices := price.Shipped()
 	if f.Prices != "" {
@@ -85,7 +89,7 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 
 type serveCmd struct {
 	serviceFlags
-	Listen string   `default:"127.0.0.1:8642" placeholder:"HOST:PORT" help:"Address to answer at; port 0 takes a free one."`
+	Listen string   `default:"127.0.0.1:8642" placeholder:"HOST:PORT" help:"Address to answer at, 127.0.0.1:8642 unless given; port 0 takes a free one."`
 	Host   []string `placeholder:"NAME" help:"A name besides the loopback's that requests may be for, without a port; repeat."`
 	Origin []string `placeholder:"URL" help:"The origin of a page that may ask, such as https://app.example.org; repeat. No page may, unless given."`
 	Tokens string   `placeholder:"FILE" help:"Take tokens, each with a name, a budget and models, from this YAML file. Unless given, there is one: that of the variable SPATIALSTALE_TOKEN, or one that is made and shown once."`

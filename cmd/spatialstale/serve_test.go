@@ -229,6 +229,8 @@ func TestServeUsage(t *testing.T) {
 		"can be called":            {"--model", "none=openai-api/fake/m"},
 		"no such file":             {"--model", "openai-api/fake/m", "--tokens", "/nowhere"},
 		"needs the price":          {"--model", "openai-api/fake/m", "--budget", "1"},
+		"Batch is -1":              {"--model", "openai-api/fake/m", "--batch=-1"},
+		"--rpm must not":           {"--model", "openai-api/fake/m", "--rpm=-1"},
 		"no length of time":        {"--model", "openai-api/fake/m", "--keep", "soon"},
 		"--honour":                 {"--model", "openai-api/fake/m", "--honour", "all"},
 		"must not be negative":     {"--model", "openai-api/fake/m", "--max-body=-1"},
