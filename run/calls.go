@@ -80,6 +80,9 @@ func callsOf(s *study.Study, t *study.Trial, w *world) (least, most int) {
 	}
 	budget := in.Original.StepBudget()
 	audits := 1
+	if t.By.When == study.OnSight { // at the least what is in view at first, in one call
+		return 1 + min(audit, 1), budget + budget*again
+	}
 	if t.By.When == study.OnEvent {
 		for _, e := range in.Events {
 			if e.Step < budget {

@@ -303,15 +303,7 @@ func TestBaselines(t *testing.T) {
 	})
 	s.Models = []string{"ref/reader", "agent/planner", "agent/twin"}
 	s.Agents["twin"] = &study.Method{Exec: []string{"python3", "../examples/methods/planner.py"}}
-	session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
-	if _, _, err := finish(t, session, err); err != nil {
-		t.Fatal(err)
-	}
-	stored, err := run.Open(session.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stored.Close()
+	stored := made(t, s)
 	outcomes := map[string]int{}
 	walks, lengths := map[string][]record.Step{}, map[string]int{}
 	for tr, err := range stored.Trials() {
@@ -348,5 +340,73 @@ func TestBaselines(t *testing.T) {
 	// A cell whose entry was removed is like any other that nothing is known of.
 	if outcomes["diff success"] < 20 || outcomes["diff success"] != outcomes["oracle success"] || outcomes["no-filter death"] == 0 {
 		t.Errorf("the planner: %v", outcomes)
+	}
+}
+
+// TestOnSight: with a view of two cells the entries of what comes into view are
+// audited, each once for each look of its cell, and no other. The reader is a
+// ceiling there; audited at changes only, and of all entries, it misses what it
+// does not see. What it found stays found when it is out of view.
+func TestOnSight(t *testing.T) {
+	s := preset(t, "partial")
+	s.Seeds, s.Models, s.Navigation.Episodes = instance.Seeds(6), []string{"ref/reader"}, 1
+	stored := made(t, s)
+	checked(t, stored)
+	all := map[string]record.Counts{}
+	audits, found := 0, 0
+	for tr, err := range stored.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[tr.Strategy] = all[tr.Strategy].Plus(tr.Counts)
+		if tr.Strategy != "omcd-on-sight" {
+			continue
+		}
+		stale := map[string]bool{}
+		audited := map[string]bool{}
+		for i, w := range tr.Windows {
+			audits++
+			for _, j := range w.Judgments {
+				if w.Visible[j.Pos[0]][j.Pos[1]] != '1' {
+					t.Errorf("trial %s, window %d: %s was audited out of view", tr.Key, i, j.MemoryID)
+				}
+				if audited[j.MemoryID] && tr.Regime != "L3" {
+					t.Errorf("trial %s, window %d: %s was audited again, and its cell does not change", tr.Key, i, j.MemoryID)
+				}
+				audited[j.MemoryID], stale[j.MemoryID] = true, j.Verdict == record.Stale
+			}
+			removed := 0
+			for id := range stale {
+				if stale[id] {
+					removed++
+					if w.Step < len(tr.Steps) && !slices.Contains(tr.Steps[w.Step].Removed, id) {
+						t.Errorf("trial %s, step %d: %s was found stale and is in view again", tr.Key, w.Step+1, id)
+					}
+				}
+			}
+			if w.Step < len(tr.Steps) && len(tr.Steps[w.Step].Removed) != removed {
+				t.Errorf("trial %s, step %d: %d removed, %d found stale", tr.Key, w.Step+1, len(tr.Steps[w.Step].Removed), removed)
+			}
+			found += removed
+		}
+	}
+	if c := all["omcd-on-sight"]; c.FN+c.FP+c.Unanswered > 0 || c.TP == 0 || found == 0 || audits < 50 {
+		t.Errorf("%d audits of what comes into view: %+v", audits, c)
+	}
+	if c := all["omcd"]; c.FN == 0 {
+		t.Errorf("audits of all entries missed nothing out of view: %+v", c)
+	}
+	calls, err := run.CallsOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for _, c := range calls {
+		if c.Strategy == "omcd-on-sight" {
+			most += c.Most
+		}
+	}
+	if most < audits {
+		t.Errorf("%d calls were planned at the most, and %d audits made", most, audits)
 	}
 }

@@ -251,3 +251,28 @@ func TestBlindModel(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// made runs a study and opens the run.
+func made(t *testing.T, s *study.Study) *run.Stored {
+	t.Helper()
+	session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
+	if _, _, err := finish(t, session, err); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := run.Open(session.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stored.Close() })
+	return stored
+}
+
+// checked wants a run in which nothing is wrong, and every trial of which is the
+// same when it is made again.
+func checked(t *testing.T, stored *run.Stored) {
+	t.Helper()
+	v, err := stored.Check(t.Context(), "", func(problem string) { t.Error(problem) })
+	if err != nil || v.Replayed != v.Planned {
+		t.Errorf("error %v, %d of %d trials made again", err, v.Replayed, v.Planned)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -452,19 +451,8 @@ prompts:
 	if len(keys) != s.NumTrials() {
 		t.Errorf("%d keys of %d trials", len(keys), s.NumTrials())
 	}
-	session, err := run.Start(t.Context(), s, run.Options{Dir: filepath.Join(t.TempDir(), "run")})
-	if _, _, err := finish(t, session, err); err != nil {
-		t.Fatal(err)
-	}
-	stored, err := run.Open(session.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stored.Close()
-	v, err := stored.Check(t.Context(), "", func(problem string) { t.Error(problem) })
-	if err != nil || v.Replayed != v.Planned {
-		t.Errorf("error %v, %d of %d trials made again", err, v.Replayed, v.Planned)
-	}
+	stored := made(t, s)
+	checked(t, stored)
 	if sums := stored.Manifest().Prompts; sums["audit@terse.txt"] == "" || sums["audit@terse.txt"] == sums["audit.txt"] {
 		t.Errorf("hashes of prompts: %v", sums)
 	}

@@ -22,6 +22,7 @@ type viewer struct {
 	world     *world
 	introduce string
 	session   *judge.Session // nil when nothing is audited
+	sight     *sight         // nil unless what comes into view is audited
 	own       *method.Memory // nil unless a program of one's own keeps the memory
 	now       observe.State  // at the view being made
 	view      navigate.View  // the latest
@@ -51,8 +52,13 @@ func (r *runner) newViewer(t *study.Trial, w *world) *viewer {
 		source = r.auditor(t, func() *observe.State { return &v.now })
 	}
 	when := judge.Once
-	if t.By.When == study.OnEvent {
+	switch t.By.When {
+	case study.OnEvent:
 		when = judge.OnEvent
+	case study.OnSight:
+		when = judge.OnEvent // of which looking tells
+		v.sight = newSight(source, w)
+		source = v.sight
 	}
 	v.session = judge.NewSession(source, w.entries, when, judge.Remove)
 	return v
@@ -68,19 +74,28 @@ func (v *viewer) View(ctx context.Context, m navigate.Moment) (navigate.View, er
 		return v.view, nil
 	}
 	v.now = m.State
+	due := m.Changed
+	if v.sight != nil {
+		due = v.sight.look(&m.State)
+	}
 	var seen []llm.Part
-	if v.session.Due(m.Changed) {
+	if v.session.Due(due) {
 		var err error
 		if seen, err = v.world.scenery.audited(v.trial.Modality, &m.State); err != nil {
 			return navigate.View{}, err
 		}
 	}
-	kept, err := v.session.View(ctx, v.trial.Key, seen, m.Changed)
+	kept, err := v.session.View(ctx, v.trial.Key, seen, due)
 	if err != nil {
 		return navigate.View{}, err
 	}
 	if kept.Result != nil {
-		v.windows = append(v.windows, v.world.window(len(v.windows), m.Step, &m.State, kept.Result))
+		audited := kept.Result
+		if v.sight != nil {
+			v.sight.keep(&m.State)
+			audited = v.sight.audited
+		}
+		v.windows = append(v.windows, v.world.window(len(v.windows), m.Step, &m.State, audited))
 		if rewrite := rewrites[v.trial.By.Policy]; rewrite != nil {
 			v.view = v.show(v.rewritten(kept.Result.Verdicts, rewrite))
 		} else {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spatialstale/spatialstale/llm"
+	"github.com/spatialstale/spatialstale/observe"
 	"github.com/spatialstale/spatialstale/record"
 
 	"github.com/spatialstale/spatialstale/study"
@@ -186,7 +187,13 @@ func (p *preview) measure(t *study.Trial) (*measure, error) {
 	budget := in.Original.StepBudget()
 	direct := min(budget, t.Rows+t.Cols-2)
 	audits := Bounds{1, 1, 1}
-	if t.By.When == study.OnEvent {
+	entries := len(w.entries)
+	switch t.By.When {
+	case study.OnSight: // nearly every step brings cells into view
+		var times int
+		entries, times = p.inView(w, t)
+		audits.Likely, audits.Most = direct, budget*times
+	case study.OnEvent:
 		for _, e := range in.Events {
 			if e.Step < direct {
 				audits.Likely++
@@ -203,9 +210,26 @@ func (p *preview) measure(t *study.Trial) (*measure, error) {
 	p.add(m, requests[:len(requests)-1], audits)
 	p.add(m, requests[len(requests)-1:], m.actions)
 	if len(requests) > 1 {
-		m.verdicts.add(audits, len(w.entries))
+		m.verdicts.add(audits, entries)
 	}
 	return m, nil
+}
+
+// inView counts the entries in view at the start, and how many times as many can
+// be in view.
+func (p *preview) inView(w *world, t *study.Trial) (entries, times int) {
+	g := w.Instances[t.Regime].Begin()
+	state := observe.State{Grid: g, Agent: g.Start(), Radius: p.study.ViewRadius}
+	for i := range w.Memory {
+		if state.Sees(w.Memory[i].Pos) {
+			entries++
+		}
+	}
+	most, r := len(w.Memory), state.Radius
+	if r > 0 {
+		most = min(most, 2*r*r+2*r+1)
+	}
+	return entries, (most + entries - 1) / entries
 }
 
 // add adds requests that are made so often.

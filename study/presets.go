@@ -78,6 +78,15 @@ var presets = []preset{
 		s.Navigation.Strategies = append(s.Navigation.Strategies, by)
 		s.Contrasts = append(s.Contrasts, record.Contrast{A: by.Name, B: NoFilter.Name}, record.Contrast{A: OMCD.Name, B: by.Name})
 	}},
+	{"partial", "an agent that sees two cells far: audits at every change, and of what comes into view, navigation from text", func(s *Study) {
+		s.Detection = nil
+		s.ViewRadius = 2
+		sight := OMCD
+		sight.Name, sight.When = OMCD.Name+"-"+string(OnSight), OnSight
+		s.Navigation.Strategies = []Strategy{NoMemory, NoFilter, OMCD, sight, Oracle}
+		s.Contrasts = []record.Contrast{{A: OMCD.Name, B: NoFilter.Name}, {A: sight.Name, B: NoFilter.Name}, {A: sight.Name, B: OMCD.Name}}
+		s.Equivalence = nil
+	}},
 	{"policies", "what becomes of stale entries: removed, marked, UNKNOWN or corrected, navigation from text", func(s *Study) {
 		s.Detection = nil
 		s.Navigation.Strategies = []Strategy{NoFilter, OMCD}

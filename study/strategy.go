@@ -54,6 +54,10 @@ type When string
 const (
 	Once    When = "once"     // before the first step
 	OnEvent When = "on-event" // and at the next decision after every event
+	// OnSight audits what comes into view: at each decision the entries of those
+	// cells in view that were not seen before, or look otherwise than when they
+	// were audited last. The others keep their verdicts.
+	OnSight When = "on-sight"
 )
 
 // Policy says what becomes of a stale entry in the view.
@@ -145,8 +149,8 @@ func (s Strategy) check() error {
 		return fmt.Errorf("strategy %s: batch %d; at least one entry a call is needed", s.Name, s.Batch)
 	case !s.Batches() && s.Batch != 0:
 		return fmt.Errorf("strategy %s: a batch is for the batched and score auditors only", s.Name)
-	case s.Audits() && s.When != Once && s.When != OnEvent:
-		return fmt.Errorf("strategy %s: unknown moment %q; there are once and on-event", s.Name, s.When)
+	case s.Audits() && s.When != Once && s.When != OnEvent && s.When != OnSight:
+		return fmt.Errorf("strategy %s: unknown moment %q; there are once, on-event and on-sight", s.Name, s.When)
 	case s.Audits() && record.Policies.Index(string(s.Policy)) < 0:
 		return fmt.Errorf("strategy %s: unknown policy %q; there are %s", s.Name, s.Policy, strings.Join(record.Policies.Names(), ", "))
 	case (s.Auditor == AuditMethod || s.Memory == MemoryMethod) != (s.Method != nil):
