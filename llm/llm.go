@@ -35,7 +35,7 @@ type Model interface {
 type Request struct {
 	Trial   string // key of the trial the call belongs to
 	Slot    string // place within the trial, such as "window0/batch3" or "step17"
-	Purpose string // what the call is for: "audit", "step" or "remember"
+	Purpose string // what the call is for: "audit", "step", "transcribe" or "remember"
 	Parts   []Part // the prompt; unchanging parts come first
 	// Shared are numbers of leading parts with which calls to come will begin as
 	// well, in rising order: those of the whole run, of the same window or

@@ -333,7 +333,7 @@ type Part struct {
 type Call struct {
 	Trial        string
 	Slot         string // unique within the trial, such as "window0/batch3" or "step17"
-	Purpose      string // "audit", "step" or, to a memory system, "remember"
+	Purpose      string // "audit", "step", "transcribe" or, to a memory system, "remember"
 	Model        string
 	Prompt       []Part
 	PromptSHA256 [32]byte

@@ -15,13 +15,14 @@ const claimDanger = "DANGER"
 
 // A prompt is what an agent has read.
 type prompt struct {
-	audit   bool // judgments are asked for, not an action
-	scores  bool // judgments with a score in place of a verdict
-	vision  bool // the lake was shown as a picture
-	scene   observe.Scene
-	goal    lake.Pos
-	entries []entry
-	problem string // what could not be read, in words; empty when all was
+	audit      bool // judgments are asked for, not an action
+	scores     bool // judgments with a score in place of a verdict
+	transcript bool // the grid is to be written down
+	vision     bool // the lake was shown as a picture
+	scene      observe.Scene
+	goal       lake.Pos
+	entries    []entry
+	problem    string // what could not be read, in words; empty when all was
 }
 
 // An entry is a memory line as read.
@@ -41,6 +42,7 @@ type glimpse struct {
 	entries   []entry
 	judgments bool // the word that asks for an audit
 	scores    bool // the word that asks for scores
+	rows      bool // the word that asks to write down the grid
 	problem   string
 }
 
@@ -82,6 +84,7 @@ func (e *eyes) read(parts []llm.Part) *prompt {
 		}
 		p.audit = p.audit || g.judgments
 		p.scores = p.scores || g.scores
+		p.transcript = p.transcript || g.rows
 	}
 	if !found {
 		p.problem = "I cannot find an observation of the lake in what you sent."
@@ -94,7 +97,7 @@ func (e *eyes) read(parts []llm.Part) *prompt {
 	switch {
 	case p.audit && len(p.entries) == 0:
 		p.problem = "I cannot find a memory entry to judge in what you sent."
-	case !p.audit && !(p.scene.HasAgent && p.scene.Grid.Contains(p.scene.Agent)):
+	case !p.audit && !p.transcript && !(p.scene.HasAgent && p.scene.Grid.Contains(p.scene.Agent)):
 		p.problem = "I cannot see where the agent is."
 	}
 	return p
@@ -137,7 +140,7 @@ func readPicture(data []byte) *glimpse {
 }
 
 func readText(text string) *glimpse {
-	g := &glimpse{judgments: strings.Contains(text, `"judgments"`), scores: strings.Contains(text, `"score"`)}
+	g := &glimpse{judgments: strings.Contains(text, `"judgments"`), scores: strings.Contains(text, `"score"`), rows: strings.Contains(text, `{"rows":`)}
 	listed := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")

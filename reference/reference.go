@@ -117,7 +117,10 @@ func (c *Control) Generate(ctx context.Context, req *llm.Request) (*llm.Reply, e
 		dress = plain{}
 	}
 	var reply *llm.Reply
-	if p.audit {
+	_, quiet := c.agent.(silent)
+	if p.transcript && !p.audit && !quiet {
+		reply = said(p.formatScene())
+	} else if p.audit {
 		reply = dress.dressJudgments(p.entries, p.asked(c.agent.judge(p, d)), d)
 	} else {
 		reply = dress.dressAction(c.agent.act(p, d), d)
@@ -134,6 +137,22 @@ func (plain) dressJudgments(entries []entry, js []judgment, _ *dice) *llm.Reply 
 }
 
 func (plain) dressAction(a lake.Action, _ *dice) *llm.Reply { return said(formatAction(a)) }
+
+// formatScene writes the grid down as it is seen, by any control: they differ in
+// what they make of it.
+func (p *prompt) formatScene() string {
+	rows := p.scene.Grid.Rows()
+	for r := range rows {
+		row := []byte(rows[r])
+		for c := range row {
+			if p.scene.Unseen[r]>>uint(c)&1 != 0 {
+				row[c] = '?'
+			}
+		}
+		rows[r] = strconv.Quote(string(row))
+	}
+	return `{"rows": [` + strings.Join(rows, ", ") + "]}"
+}
 
 // said is a reply that came to its end.
 func said(text string) *llm.Reply { return &llm.Reply{Text: text, Finish: llm.FinishStop} }

@@ -66,11 +66,11 @@ func callsOf(s *study.Study, t *study.Trial, w *world) (least, most int) {
 	switch {
 	case t.By.Batches():
 		audit = (len(w.entries) + t.By.Batch - 1) / t.By.Batch
-	case t.By.Auditor == study.AuditWholeStore:
+	case t.By.AsksModel(): // all in one call
 		audit = 1
 	}
 	again := audit
-	if s.Again {
+	if s.Again && t.By.Auditor != study.AuditTranscript {
 		again = 2 * audit
 	}
 	in := w.Instances[t.Regime]

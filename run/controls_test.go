@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
@@ -408,5 +409,106 @@ func TestOnSight(t *testing.T) {
 	}
 	if most < audits {
 		t.Errorf("%d calls were planned at the most, and %d audits made", most, audits)
+	}
+}
+
+// TestTranscripts: what is seen is told from what is made of it. A control that
+// sees all and flags little has the audit of a reader in its transcript, and its
+// own beside it; one that says nothing has neither.
+func TestTranscripts(t *testing.T) {
+	const half = "ref/mixed?trust=0.5&tpr=0.5&fpr=0&vision_tpr=0.1&vision_fpr=0&slip=0"
+	s := preset(t, "seeing")
+	s.Seeds, s.Models = instance.Seeds(4), []string{"ref/reader", half, "ref/silent"}
+	stored := made(t, s)
+	checked(t, stored)
+	sums := map[string]record.Counts{}
+	for tr, err := range stored.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := tr.Model + " " + tr.Strategy
+		sums[key] = sums[key].Plus(tr.Counts)
+	}
+	for _, model := range []string{"ref/reader", half} {
+		if c := sums[model+" transcribe"]; *c.F1() != 1 || c.Unanswered > 0 {
+			t.Errorf("the transcript of %s: %+v", model, c)
+		}
+	}
+	if c := sums[half+" omcd"]; *c.Recall() > 0.6 {
+		t.Errorf("the audit of %s: %+v", half, c)
+	}
+	if c := sums["ref/silent transcribe"]; c.Unanswered != c.Judged() {
+		t.Errorf("silence: %+v", c)
+	}
+	for trial := range s.Plan() {
+		if trial.Strategy != "transcribe" {
+			continue
+		}
+		requests, err := run.Requests(s, &trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range requests {
+			for _, p := range r.Parts {
+				if strings.Contains(p.Text(), "mem_") || strings.Contains(p.Text(), "SAFE at") {
+					t.Fatalf("the memory is in the prompt of a transcript: %q", p.Text())
+				}
+			}
+		}
+	}
+	if _, there := study.DefaultPrompts()[study.TranscribeFile]; there {
+		t.Error("runs without transcripts have their prompt")
+	}
+}
+
+// saying is a model that always says the same.
+type saying string
+
+func (s saying) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
+	return &llm.Reply{Text: string(s), Finish: llm.FinishStop}, nil
+}
+
+// TestReadTranscripts holds what is read of what models write.
+func TestReadTranscripts(t *testing.T) {
+	rows := []string{"SFFF", "F?HF", "FFFF", "FFFG"}
+	quoted := `{"rows": ["` + strings.Join(rows, `", "`) + `"]}`
+	for text, want := range map[string]string{
+		quoted:                               "answered",
+		strings.Join(rows, "\n"):             "answered",
+		"S F F F\nF ? H F\nF F F F\nF F F G": "answered",
+		"First SFFF FFFF?\n```json\n" + quoted + "\n```": "answered",
+		`{"rows": ["SFFF", "FFFF", "FFFG"]}`:             "unparsed",
+		`{"rows": ["SFF", "FFF", "FFF", "FFG"]}`:         "unparsed",
+		"I see a lake.":                                  "unparsed",
+		"":                                               "empty",
+	} {
+		s := preset(t, "seeing")
+		s.Seeds, s.Models, s.Regimes, s.Sizes = instance.Seeds(1), []string{"ref/reader"}, []instance.Regime{instance.L1}, []study.Size{{Rows: 4, Cols: 4}}
+		s.Detection.Modalities, s.Detection.Detectors = []string{record.Text}, []study.Strategy{study.Transcribe}
+		k := newKept()
+		if _, err := run.Trials(t.Context(), s, run.Workers{Models: map[string]llm.Model{"ref/reader": saying(text)}, Recorder: k}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range k.trials {
+			w := tr.Windows[0]
+			if w.Replies[0].Outcome != want {
+				t.Errorf("%q is %s, want %s", text, w.Replies[0].Outcome, want)
+			}
+			for i, j := range w.Judgments {
+				letter := rows[i/4][i%4]
+				verdict := record.Valid
+				switch {
+				case want != "answered":
+					verdict = record.Unanswered
+				case letter == '?':
+					verdict = record.NotCovered
+				case (letter == 'H') != (j.Claim == "DANGER"):
+					verdict = record.Stale
+				}
+				if j.Verdict != verdict {
+					t.Errorf("%q: %s (%s) is %s, want %s", text, j.MemoryID, j.Claim, j.Verdict, verdict)
+				}
+			}
+		}
 	}
 }

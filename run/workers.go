@@ -245,7 +245,7 @@ type runner struct {
 	shutdown   *shutdown
 	breaker    map[string]*breaker // by model
 	introduce  map[string]string   // framing → the sentence that introduces the memory
-	auditors   map[auditorKey]*judge.Auditor
+	auditors   map[auditorKey]judge.Source
 	methods    map[string]llm.Model // by the names of study.Methods
 	navigators map[navigatorKey]*navigate.Navigator
 }
@@ -271,7 +271,7 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 		shutdown:   newShutdown(opts.Stop),
 		breaker:    map[string]*breaker{},
 		introduce:  map[string]string{},
-		auditors:   map[auditorKey]*judge.Auditor{},
+		auditors:   map[auditorKey]judge.Source{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
 		methods:    map[string]llm.Model{},
 	}
@@ -357,7 +357,11 @@ func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) er
 	return nil
 }
 
-func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality, framing string, by study.Strategy) (*judge.Auditor, error) {
+func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality, framing string, by study.Strategy) (judge.Source, error) {
+	legend := observe.Legend(modality, s.ViewRadius > 0)
+	if by.Auditor == study.AuditTranscript {
+		return newTranscriber(model, prompts.Of(study.TranscribeFile, framing), legend, s.Params)
+	}
 	mode := judge.Batched
 	if by.Auditor == study.AuditWholeStore {
 		mode = judge.WholeStore
@@ -372,7 +376,7 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 		Score:     by.Auditor == study.AuditScore,
 		Threshold: study.ScoreThreshold,
 		Prompt:    prompts.Of(file, framing),
-		Context:   lakeWords + observe.Legend(modality, s.ViewRadius > 0) + prompts.Framing(framing),
+		Context:   lakeWords + legend + prompts.Framing(framing),
 		Write:     writeLines,
 		Again:     s.Again,
 		Params:    s.Params,

@@ -89,7 +89,7 @@ var Fields = []Field{
 var strategyFields = []field[Strategy]{
 	{Key: "name", About: "its name in tables and exports", at: func(s *Strategy) any { return &s.Name }},
 	{Key: "memory", About: "which entries there are to begin with: none, all, or a program of your own (exec or http) that keeps them", Of: these(words(MemoryNone, MemoryAll)), at: func(s *Strategy) any { return (*remembering)(s) }},
-	{Key: "auditor", About: "who judges the entries: none, whole-store, batched, score, oracle, or a program of your own (exec or http)", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle)), at: func(s *Strategy) any { return (*auditing)(s) }},
+	{Key: "auditor", About: "who judges the entries: none, whole-store, batched, score, transcript, oracle, or a program of your own (exec or http)", Of: these(words(AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditTranscript, AuditOracle)), at: func(s *Strategy) any { return (*auditing)(s) }},
 	{Key: "batch", About: "entries a call; batched and score auditors only", Least: 1, Most: 4096, at: func(s *Strategy) any { return &s.Batch }},
 	{Key: "when", About: "before the first step, also after every change, or whenever cells come into view", Of: these(words(Once, OnEvent, OnSight)), at: func(s *Strategy) any { return (*string)(&s.When) }},
 	{Key: "policy", About: "what becomes of a stale entry", Of: these(record.Policies.Names()), at: func(s *Strategy) any { return (*string)(&s.Policy) }},

@@ -87,6 +87,10 @@ var presets = []preset{
 		s.Contrasts = []record.Contrast{{A: OMCD.Name, B: NoFilter.Name}, {A: sight.Name, B: NoFilter.Name}, {A: sight.Name, B: OMCD.Name}}
 		s.Equivalence = nil
 	}},
+	{"seeing", "what is seen apart from what is judged: the grid written down without a memory, beside the audit, from text and pictures", func(s *Study) {
+		s.Navigation = nil
+		s.Detection.Detectors = []Strategy{OMCD, Transcribe}
+	}},
 	{"policies", "what becomes of stale entries: removed, marked, UNKNOWN or corrected, navigation from text", func(s *Study) {
 		s.Detection = nil
 		s.Navigation.Strategies = []Strategy{NoFilter, OMCD}

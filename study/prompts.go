@@ -41,6 +41,11 @@ func DefaultPrompts() Prompts {
 	return p
 }
 
+// TranscribeFile is the prompt of transcripts, and TranscribePlaces its places.
+const TranscribeFile = "transcribe.txt"
+
+var TranscribePlaces = []string{"legend", "observation"}
+
 func shippedPrompt(name string) string {
 	text, err := promptFiles.ReadFile(path.Join("prompts", name))
 	if err != nil {
@@ -81,13 +86,16 @@ func EarlierPrompts(sums map[string]string) Prompts {
 // and its own in their place.
 func (s *Study) AllPrompts() Prompts {
 	p := DefaultPrompts()
+	if slices.ContainsFunc(s.strategies(), func(by Strategy) bool { return by.Auditor == AuditTranscript }) {
+		p[TranscribeFile] = shippedPrompt(TranscribeFile) // no part of runs that have no use for it
+	}
 	maps.Copy(p, s.Prompts)
 	return p
 }
 
 // framingPattern matches the files of a framing: its introduction of the memory,
 // or a prompt of its own.
-var framingPattern = regexp.MustCompile(`^(?:framing-|(?:audit|audit-score|navigate)@)([\pL\pN][\pL\pN ._-]{0,49})\.txt$`)
+var framingPattern = regexp.MustCompile(`^(?:framing-|(?:audit|audit-score|navigate|transcribe)@)([\pL\pN][\pL\pN ._-]{0,49})\.txt$`)
 
 func framingFile(framing string) string { return "framing-" + framing + ".txt" }
 
@@ -136,11 +144,13 @@ func (s *Study) SetPrompt(file, text string) error {
 		text += "\n"
 	}
 	var err error
-	switch known := slices.Contains(DefaultPrompts().Names(), file) || framingPattern.MatchString(file); {
+	switch known := slices.Contains(DefaultPrompts().Names(), file) || file == TranscribeFile || framingPattern.MatchString(file); {
 	case !known:
 		return fmt.Errorf("%s is none of the prompt files, which are %s, and framing-NAME.txt, audit@NAME.txt, audit-score@NAME.txt and navigate@NAME.txt for a framing of one's own", file, strings.Join(DefaultPrompts().Names(), ", "))
 	case strings.TrimSpace(text) == "":
 		return fmt.Errorf("%s: it is empty; take it away to use the one that ships", file)
+	case general(file) == TranscribeFile:
+		_, err = llm.ParseTemplate(text, TranscribePlaces...)
 	case general(file) == "navigate.txt":
 		_, err = navigate.New(nil, navigate.Options{Prompt: text})
 	case general(file) == "audit.txt" || general(file) == "audit-score.txt":

@@ -43,6 +43,7 @@ const (
 	AuditWholeStore Auditor = "whole-store" // the model, all entries in one call
 	AuditBatched    Auditor = "batched"     // the model, a batch a call
 	AuditScore      Auditor = "score"       // the model, a batch a call, with a number in [0,1] instead of a verdict
+	AuditTranscript Auditor = "transcript"  // the model writes down the grid, without a memory; what it wrote is compared with the entries
 	AuditOracle     Auditor = "oracle"      // the truth
 	AuditMethod     Auditor = "method"      // a program of one's own, all entries in one call (Strategy.Method)
 )
@@ -87,6 +88,10 @@ var (
 // one at or above ScoreThreshold counts as stale. It serves as a detector.
 var Score = Strategy{Name: "score", Memory: MemoryAll, Auditor: AuditScore, Batch: DefaultBatch, When: OnEvent, Policy: Remove}
 
+// Transcribe tells seeing from auditing: the audit that follows from what the
+// model writes down of the same observation, without a memory.
+var Transcribe = Strategy{Name: "transcribe", Memory: MemoryAll, Auditor: AuditTranscript, When: OnEvent, Policy: Remove}
+
 // ScoreThreshold is the threshold at which a score counts as stale in verdicts
 // and counts: the only one that the paper names. Tables show others beside it,
 // from the scores that are kept.
@@ -96,7 +101,7 @@ const ScoreThreshold = 0.7
 var Strategies = []Strategy{NoMemory, NoFilter, SelfVerify, OMCD, Oracle}
 
 // named are the strategies that have a name to be chosen by.
-var named = append(slices.Clone(Strategies), Score)
+var named = append(slices.Clone(Strategies), Score, Transcribe)
 
 // StrategyNames lists the names that NamedStrategy knows.
 func StrategyNames() []string {
@@ -125,7 +130,9 @@ func (s Strategy) Detects() bool {
 }
 
 // AsksModel reports whether the trial's own model judges the entries.
-func (s Strategy) AsksModel() bool { return s.Auditor == AuditWholeStore || s.Batches() }
+func (s Strategy) AsksModel() bool {
+	return s.Auditor == AuditWholeStore || s.Auditor == AuditTranscript || s.Batches()
+}
 
 // Batches reports whether the model is asked a batch a call.
 func (s Strategy) Batches() bool { return s.Auditor == AuditBatched || s.Auditor == AuditScore }
@@ -163,8 +170,8 @@ func (s Strategy) check() error {
 		}
 	}
 	switch s.Auditor {
-	case AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditOracle, AuditMethod:
+	case AuditNone, AuditWholeStore, AuditBatched, AuditScore, AuditTranscript, AuditOracle, AuditMethod:
 		return nil
 	}
-	return fmt.Errorf("strategy %s: unknown auditor %q; there are none, whole-store, batched, score, oracle, and a program of your own", s.Name, s.Auditor)
+	return fmt.Errorf("strategy %s: unknown auditor %q; there are none, whole-store, batched, score, transcript, oracle, and a program of your own", s.Name, s.Auditor)
 }
