@@ -53,6 +53,8 @@ var mayImport = map[string][]string{
 	"report":           {"lake", "observe", "analysis", "stats", "report/figure"},
 	"report/figure":    {"lake", "observe", "analysis", "stats"},
 	"examples/agent":   {"audit"},
+	"results":          {"llm/price", "study", "run", "analysis", "report"},
+	"view":             {"store", "run", "results", "report"},
 	"cmd/spatialstale": {"*"},
 }
 

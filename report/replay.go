@@ -72,6 +72,7 @@ type replayTrial struct {
 	Memory  bool          `json:"memory,omitempty"` // the agent has one
 	Steps   []replayStep  `json:"steps,omitempty"`
 	Audits  []replayAudit `json:"audits,omitempty"`
+	Words   *replayWords  `json:"words,omitempty"` // of a Replay; the page has them in its document
 }
 
 type replayStep struct {
@@ -251,6 +252,35 @@ func wordsOf(t *record.Trial, in *record.Instance, calls []*record.Call) *replay
 	return w
 }
 
+// A Replay is one trial with its words, as the page's player takes it.
+type Replay struct {
+	Trial   *replayTrial                 `json:"trial"`
+	Setting replaySetting                `json:"setting"`
+	Lake    record.Instance              `json:"lake"`
+	Labels  map[string]map[string]string `json:"labels"`
+	Title   string                       `json:"title"`
+	Command string                       `json:"command"` // that tells it on a terminal
+}
+
+// ReplayOf returns a trial of a run, whose name is what commands take, for the
+// player.
+func ReplayOf(run string, t *record.Trial, in record.Instance, calls []*record.Call) *Replay {
+	r := &Replay{Trial: replayOf(t, &in), Setting: replaySetting{clean(run), t.Spec}, Lake: shownLake(in), Labels: vocabulary()}
+	r.Trial.Words, r.Setting.Model = wordsOf(t, &in, calls), clean(t.Model)
+	parts := []string{r.Setting.Model, r.Labels["strategy"][t.Strategy], t.Regime, t.Modality, fmt.Sprintf("seed %d", t.Seed)}
+	if t.Episode > 0 {
+		parts = append(parts, fmt.Sprintf("episode %d", t.Episode))
+	}
+	r.Title = strings.Join(append(parts, t.Outcome), " · ")
+	r.Command = "spatialstale trace " + run + " " + t.Key
+	return r
+}
+
+// Styles and Player are the page's style sheet and its player's script, for other
+// pages that show the same.
+func Styles() string { return pageCSS }
+func Player() string { return playerJS }
+
 // cut makes what a model said safe to show, and cuts it: it may hold anything,
 // marks that turn the direction of writing and broken UTF-8 among it.
 func cut(s string) string {
@@ -270,23 +300,34 @@ func (ts *Trials) base64() (string, error) {
 		return ts.encoded, nil
 	}
 	for i := range ts.doc.Lakes {
-		memory := slices.Clone(ts.doc.Lakes[i].Memory)
-		for k := range memory {
-			memory[k].Text = cut(memory[k].Text)
-		}
-		ts.doc.Lakes[i].Memory = memory
+		ts.doc.Lakes[i] = shownLake(ts.doc.Lakes[i])
 	}
-	ts.doc.Labels = map[string]map[string]string{
-		"strategy": labels(record.Strategies), "regime": labels(record.Regimes), "modality": labels(record.Modalities), "cause": {},
-	}
-	for _, c := range record.Causes {
-		ts.doc.Labels["cause"][c.Name] = c.About
-	}
+	ts.doc.Labels = vocabulary()
 	if err := errors.Join(json.NewEncoder(ts.zip).Encode(ts.doc), ts.zip.Close()); err != nil {
 		return "", err
 	}
 	ts.encoded = base64.StdEncoding.EncodeToString(ts.packed.Bytes())
 	return ts.encoded, nil
+}
+
+// shownLake is an instance whose texts are safe to show.
+func shownLake(in record.Instance) record.Instance {
+	in.Memory = slices.Clone(in.Memory)
+	for k := range in.Memory {
+		in.Memory[k].Text = cut(in.Memory[k].Text)
+	}
+	return in
+}
+
+// vocabulary are the labels that the player needs.
+func vocabulary() map[string]map[string]string {
+	out := map[string]map[string]string{
+		"strategy": labels(record.Strategies), "regime": labels(record.Regimes), "modality": labels(record.Modalities), "cause": {},
+	}
+	for _, c := range record.Causes {
+		out["cause"][c.Name] = c.About
+	}
+	return out
 }
 
 func labels(v record.Vocabulary) map[string]string {

@@ -31,7 +31,7 @@ type Listed struct {
 }
 
 // Status is in a word how a run is.
-func (l *Listed) Status() string {
+func (l Listed) Status() string {
 	switch {
 	case l.Err != nil:
 		return "unreadable"
@@ -97,19 +97,29 @@ func Find(folder string) ([]string, error) {
 	return dirs, err
 }
 
+// NameIn is what a run is called within a folder.
+func NameIn(folder, dir string) string {
+	if rel, err := filepath.Rel(folder, dir); err == nil && rel != "." {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.Base(dir)
+}
+
+// Updated is when a run's database was last written to; zero when there is none.
+func Updated(dir string) (last time.Time) {
+	for _, name := range []string{store.DatabaseName, store.DatabaseName + "-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
+}
+
 // Look reads what there is to list of a run; false when there is none any more.
 func Look(folder, dir string) (l Listed, there bool) {
-	l = Listed{Dir: dir, Name: filepath.Base(dir)}
-	if rel, err := filepath.Rel(folder, dir); err == nil && rel != "." {
-		l.Name = filepath.ToSlash(rel)
-	}
-	info, err := os.Stat(filepath.Join(dir, store.DatabaseName))
-	if err != nil {
+	l = Listed{Dir: dir, Name: NameIn(folder, dir), Updated: Updated(dir)}
+	if l.Updated.IsZero() {
 		return l, false
-	}
-	l.Updated = info.ModTime()
-	if wal, err := os.Stat(filepath.Join(dir, store.DatabaseName+"-wal")); err == nil && wal.ModTime().After(l.Updated) {
-		l.Updated = wal.ModTime()
 	}
 	l.Created = l.Updated
 	stored, err := Open(dir)

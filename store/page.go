@@ -172,3 +172,36 @@ func Writing(dir string) bool {
 	_ = lock.Close() // it was free
 	return false
 }
+
+// A LastCall is one of the calls that were answered last.
+type LastCall struct {
+	Trial, Model, Slot, Finish, Reply string
+	Seconds                           float64
+}
+
+// Last returns the calls that were answered last, the latest first, of each reply
+// the first characters.
+func (r *Run) Last(n, characters int) (calls []LastCall, err error) {
+	const query = `SELECT p.key, coalesce(c.model, p.model), c.slot, c.finish, substr(coalesce(b.text, ''), 1, ?), c.latency_ns / 1e9
+FROM calls c JOIN plan p ON p.ordinal = c.trial JOIN blobs b ON b.id = c.reply ORDER BY c.id DESC LIMIT ?`
+	r.each("the calls", query, []any{characters, n}, func(s *sql.Rows) error {
+		var c LastCall
+		err := s.Scan(&c.Trial, &c.Model, &c.Slot, &c.Finish, &c.Reply, &c.Seconds)
+		calls = append(calls, c)
+		return err
+	}, func(e error) bool { err = e; return e == nil })
+	return calls, err
+}
+
+// Instance returns the instance of a trial.
+func (r *Run) Instance(t *record.Spec) (in record.Instance, err error) {
+	for one, err := range r.Instances() {
+		if err != nil {
+			return in, err
+		}
+		if one.Seed == t.Seed && one.Regime == t.Regime && len(one.Rows) == t.Rows && len(one.Rows[0]) == t.Cols {
+			return one, nil
+		}
+	}
+	return in, fmt.Errorf("trial %s: its run has no instance for it; the folder is damaged", t.Key)
+}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/spatialstale/spatialstale/results"
+
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +36,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	run("run", "quick", "--seeds", "2", "--out", "run")
 	run("export", "run", "--out", "lines")
-	args := []string{filepath.Join("testdata", "browser", "browse.py"), filepath.Join(dir, "run", pageName), filepath.Join(dir, "lines")}
+	args := []string{filepath.Join("testdata", "browser", "browse.py"), filepath.Join(dir, "run", results.PageName), filepath.Join(dir, "lines")}
 	if shots := os.Getenv("SPATIALSTALE_SCREENSHOTS"); shots != "" { // for people who want to look
 		args = append(args, shots)
 	}
@@ -46,7 +48,7 @@ func TestPageInBrowser(t *testing.T) {
 
 	// A run of models with long names.
 	run("run", "quick", "--seeds", "1", "--model", "ref/reader", "--model", "ref/mixed?trust=0.5&tpr=0.9&fpr=0.02&vision_tpr=0.6&vision_fpr=0.05&slip=0.02", "--out", "named")
-	if out, err := exec.Command(python, filepath.Join("testdata", "browser", "browse.py"), filepath.Join(dir, "named", pageName)).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, filepath.Join("testdata", "browser", "browse.py"), filepath.Join(dir, "named", results.PageName)).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

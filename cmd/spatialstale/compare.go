@@ -11,6 +11,7 @@ import (
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
+	"github.com/spatialstale/spatialstale/results"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
@@ -99,7 +100,7 @@ func readAlone(dir string) (*analysis.Frame, record.Manifest, error) {
 	if err := stored.Close(); err != nil {
 		return nil, manifest, err
 	}
-	frame, err := readFrame([]string{dir}, "", nil)
+	frame, err := results.Read([]string{dir}, "", nil)
 	return frame, manifest, err
 }
 

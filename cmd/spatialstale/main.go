@@ -50,6 +50,7 @@ type cli struct {
 	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
 	Runs     runsCmd          `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`
+	View     viewCmd          `cmd:"" help:"Show runs in a browser: how far they are, tables, and every trial step by step (docs/view.md)."`
 	Check    checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
 	Plan     planCmd          `cmd:"" help:"Say what run would do and cost: trials, calls, tokens, dollars. Spends nothing."`
 	Show     showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`

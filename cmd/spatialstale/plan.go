@@ -7,6 +7,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/analysis"
 	"github.com/spatialstale/spatialstale/llm/price"
+	"github.com/spatialstale/spatialstale/results"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -46,7 +47,7 @@ func (c *planCmd) Run(e *env) error {
 		}
 		return printTables(e.stdout, []analysis.Table{t}, format)
 	}
-	prices, err := readPrices(c.Prices)
+	prices, err := results.Prices(c.Prices)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/spatialstale/spatialstale/results"
+
 	"errors"
 	"slices"
 
@@ -50,7 +52,7 @@ func (f *powerFlags) table(s *study.Study) (analysis.Table, error) {
 		}
 	}
 	if f.From != "" {
-		frame, err := readFrame([]string{f.From}, "", nil)
+		frame, err := results.Read([]string{f.From}, "", nil)
 		if err != nil {
 			return analysis.Table{}, err
 		}

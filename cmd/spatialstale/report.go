@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/spatialstale/spatialstale/results"
+
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -48,7 +50,7 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Format == "html" {
 		return c.html(e)
 	}
-	frame, err := readFrame(c.Runs, c.Prices, nil)
+	frame, err := results.Read(c.Runs, c.Prices, nil)
 	if err != nil {
 		return err
 	}
@@ -106,9 +108,9 @@ func (c *reportCmd) html(e *env) error {
 	case c.Out == "" && len(c.Runs) > 1:
 		return usageError{errors.New("a page of several runs belongs to none of their folders; give --out FILE")}
 	}
-	maker := &pageMaker{}
+	maker := &results.PageMaker{}
 	defer maker.Close()
-	frame, err := readFrame(c.Runs, c.Prices, maker)
+	frame, err := results.Read(c.Runs, c.Prices, maker)
 	if err != nil {
 		return err
 	}
@@ -118,9 +120,9 @@ func (c *reportCmd) html(e *env) error {
 	}
 	path := c.Out
 	if path == "" {
-		path = filepath.Join(c.Runs[0], pageName)
+		path = filepath.Join(c.Runs[0], results.PageName)
 	}
-	if _, err := writePage(path, maker.page(frame.Summary(), tables, figures), c.Out == ""); err != nil {
+	if _, err := results.WritePage(path, maker.Page(frame.Summary(), tables, figures), c.Out == ""); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, path)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -52,12 +51,12 @@ func (c *traceCmd) Run(e *env) error {
 	case c.Prompt != "":
 		return showCall(e.stdout, run, t, c.Prompt)
 	}
-	in, err := instanceOf(run, &t.Spec)
+	in, err := run.Instance(&t.Spec)
 	if err != nil {
 		return err
 	}
 	color := c.Color == "always" || c.Color == "auto" && isTerminal(e.stdout) && os.Getenv("NO_COLOR") == ""
-	trace := report.Trace{Trial: t, Instance: in}
+	trace := report.Trace{Trial: t, Instance: &in}
 	return trace.Write(e.stdout, report.TraceOptions{Color: color})
 }
 
@@ -130,19 +129,6 @@ func (c *traceCmd) fits(t *record.Trial) bool {
 		same(c.Strategy, t.Strategy) && same(c.Outcome, t.Outcome) &&
 		(c.Cause == "" || t.Death != nil && same(c.Cause, t.Death.Cause)) &&
 		(c.Seed == nil || *c.Seed == t.Seed) && (c.Episode == 0 || c.Episode == t.Episode)
-}
-
-// instanceOf finds the instance that a trial was made on.
-func instanceOf(run *store.Run, s *record.Spec) (*record.Instance, error) {
-	for in, err := range run.Instances() {
-		if err != nil {
-			return nil, err
-		}
-		if in.Seed == s.Seed && in.Regime == s.Regime && len(in.Rows) == s.Rows && len(in.Rows[0]) == s.Cols {
-			return &in, nil
-		}
-	}
-	return nil, errors.New("the run has no instance for the trial; the folder is damaged")
 }
 
 func listCalls(w io.Writer, run *store.Run, t *record.Trial) error {

@@ -175,6 +175,7 @@ const trialPlayer = (() => {
       if (held?.disabled) stage.focus({ preventScroll: true }); // or the keys would go nowhere
       parts.scene.replaceChildren(drawLake(now, agent, seen), drawMemory(now, agent, removed, new Set(audits[audit]?.unanswered)), side);
       stage.dataset.frame = frame;
+      stage.dispatchEvent(new CustomEvent("frame", { bubbles: true, detail: frame }));
     };
     const go = (n) => {
       const to = Math.max(0, Math.min(last, n));
@@ -195,6 +196,7 @@ const trialPlayer = (() => {
         stage.dataset.trial = data.trial.key;
         show();
       },
+      go,
       focus() { stage.scrollIntoView({ block: "nearest" }); stage.focus({ preventScroll: true }); },
     };
   };

@@ -1,4 +1,9 @@
-package main
+// Package results reads runs for people: into a frame of analysis, and into the
+// page of report that shows it with every trial. Commands and the viewer take what
+// they show from it.
+//
+// It computes nothing of its own and prints nothing.
+package results
 
 import (
 	"errors"
@@ -9,25 +14,82 @@ import (
 	"path/filepath"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
 
-// pageName is the file that a finished run's page is written to, in its folder.
-const pageName = "report.html"
+// Read reads runs into a frame, counted by the prices of a file, or for ""
+// by those that each run was made with and the list that ships. A page, where
+// there is one, takes what it shows of them.
+func Read(dirs []string, prices string, page *PageMaker) (*analysis.Frame, error) {
+	list, err := Prices(prices)
+	if err != nil {
+		return nil, err
+	}
+	f := &analysis.Frame{}
+	for _, dir := range dirs {
+		if err := readRun(f, dir, list, prices != "", page); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.End()
+}
 
-// A pageMaker gathers what a page shows from runs that stay open until it is
+func readRun(f *analysis.Frame, dir string, list *price.List, given bool, page *PageMaker) error {
+	stored, err := run.Open(dir)
+	if err != nil {
+		return err
+	}
+	var source analysis.Source = stored
+	if page != nil {
+		source = page.gather(stored, dir, f)
+	} else {
+		defer stored.Close()
+	}
+	models := stored.Manifest().Models
+	if !given {
+		if list, err = run.PricesOf(list, models); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	for _, m := range models {
+		if !run.IsControl(m.Name) {
+			f.PricedBy(list.Dated(m.Name))
+		}
+	}
+	return f.Read(dir, source, func(c *record.Call) (*int64, bool) {
+		cost := run.CostOf(list, c)
+		if cost == nil {
+			return nil, false
+		}
+		return new(int64(cost.USD)), cost.AtLeast || cost.AtMost
+	})
+}
+
+// Prices returns the prices of a file, or those that ship for "".
+func Prices(file string) (*price.List, error) {
+	if file == "" {
+		return price.Shipped(), nil
+	}
+	return price.Read(file)
+}
+
+// PageName is the file that a finished run's page is written to, in its folder.
+const PageName = "report.html"
+
+// A PageMaker gathers what a page shows from runs that stay open until it is
 // written.
-type pageMaker struct {
+type PageMaker struct {
 	trials report.Trials
 	runs   []*run.Stored
 	dirs   []string
 }
 
 // Close closes the runs.
-func (m *pageMaker) Close() {
+func (m *PageMaker) Close() {
 	for _, stored := range m.runs {
 		stored.Close()
 	}
@@ -36,7 +98,7 @@ func (m *pageMaker) Close() {
 // gather returns a run as a frame reads it: the page takes the trials that the
 // frame does as they pass, so that a run is read once. Closing the run is the
 // page's.
-func (m *pageMaker) gather(stored *run.Stored, dir string, f *analysis.Frame) analysis.Source {
+func (m *PageMaker) gather(stored *run.Stored, dir string, f *analysis.Frame) analysis.Source {
 	m.runs, m.dirs = append(m.runs, stored), append(m.dirs, dir)
 	return &gathered{stored, dir, m, f}
 }
@@ -45,7 +107,7 @@ func (m *pageMaker) gather(stored *run.Stored, dir string, f *analysis.Frame) an
 type gathered struct {
 	*run.Stored
 	dir   string
-	page  *pageMaker
+	page  *PageMaker
 	frame *analysis.Frame
 }
 
@@ -77,7 +139,7 @@ func (g *gathered) Trials() iter.Seq2[*record.Trial, error] {
 
 // name is a run as commands take it where the page was made; a whole path would
 // tell every reader of the page about the machine.
-func (m *pageMaker) name(i int) string {
+func (m *PageMaker) name(i int) string {
 	if dir := m.dirs[i]; dir != "." && !filepath.IsAbs(dir) {
 		return dir
 	}
@@ -88,13 +150,13 @@ func (m *pageMaker) name(i int) string {
 	return filepath.Base(abs)
 }
 
-func (m *pageMaker) add(t *record.Trial) error {
+func (m *PageMaker) add(t *record.Trial) error {
 	i := len(m.runs) - 1
 	return m.trials.Add(m.name(i), t, func() ([]*record.Call, error) { return m.runs[i].TrialCalls(t.Key) })
 }
 
-// page returns the page of everything gathered.
-func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figures []analysis.Figure) *report.Page {
+// Page returns the page of everything gathered.
+func (m *PageMaker) Page(summary analysis.Summary, tables []analysis.Table, figures []analysis.Figure) *report.Page {
 	summary.Title = "Study " + summary.Title
 	p := &report.Page{Summary: summary, Tables: tables, Figures: figures, Trials: &m.trials}
 	for i, stored := range m.runs {
@@ -110,9 +172,9 @@ func (m *pageMaker) page(summary analysis.Summary, tables []analysis.Table, figu
 	return p
 }
 
-// writePage writes a page into a file. With replace, one that is there gives
+// WritePage writes a page into a file. With replace, one that is there gives
 // way once the new one is whole; otherwise it stays and is an error.
-func writePage(path string, p *report.Page, replace bool) (size int64, err error) {
+func WritePage(path string, p *report.Page, replace bool) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil && !replace {
 		return 0, fmt.Errorf("%s is there already; give another name, or move it away", path)
 	}

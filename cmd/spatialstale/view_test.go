@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// viewed starts the viewer of a folder as a process; stop ends it as a person does.
+func viewed(t *testing.T, folder string, args ...string) (address string, stop func() error) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, append([]string{"view", folder, "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line), func() error {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	}
+}
+
+func TestView(t *testing.T) {
+	folder := t.TempDir()
+	if code := execute([]string{"run", "quick", "--seeds", "1", "--out", filepath.Join(folder, "a")}, env{ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, now: time.Now}); code != exitDone {
+		t.Fatalf("exit %d", code)
+	}
+	address, stop := viewed(t, folder)
+	watching, err := http.Get(address + "/events?name=a") // somebody who watches keeps it from nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Body.Close()
+	if r, err := http.Get(address + "/run?name=a"); err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("%v, %v", r, err)
+	} else {
+		r.Body.Close()
+	}
+	python := os.Getenv("SPATIALSTALE_TEST_PYTHON")
+	if _, err := exec.LookPath("chromium"); python != "" && err == nil {
+		if out, err := exec.Command(python, filepath.Join("testdata", "browser", "view.py"), address).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	} else if os.Getenv("CI") != "" {
+		t.Errorf("SPATIALSTALE_TEST_PYTHON is %q; chromium: %v", python, err)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if code := execute([]string{"view", folder, "--listen", "0.0.0.0:0"}, env{ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, now: time.Now}); code != exitUsage {
+		t.Errorf("exit %d", code)
+	}
+}
