@@ -78,7 +78,7 @@ func (v *Viewer) livePart(r *http.Request) (string, error) {
 		return "", err
 	}
 	defer stored.Close()
-	now, err := status(&l, stored)
+	now, err := v.status(&l, stored)
 	if err != nil {
 		return "", err
 	}

@@ -185,7 +185,7 @@ func (v *Viewer) run(w http.ResponseWriter, r *http.Request) error {
 		col.Link = "/run?" + by.Encode() + "#trials"
 		columns = append(columns, col)
 	}
-	live, err := status(&l, stored)
+	live, err := v.status(&l, stored)
 	if err != nil {
 		return err
 	}
@@ -212,15 +212,20 @@ func whole(r *http.Request, name string) (int, error) {
 // A live is what is said of a run while it goes on.
 type live struct {
 	Run   run.Listed
+	Words string
 	Calls []store.LastCall
 }
 
 // lastCalls is how many of the last replies are shown, and how much of each.
 const lastCalls, lastCharacters = 5, 300
 
-func status(l *run.Listed, stored *run.Stored) (live, error) {
-	calls, err := stored.Last(lastCalls, lastCharacters)
-	return live{*l, calls}, err
+func (v *Viewer) status(l *run.Listed, stored *run.Stored) (now live, err error) {
+	now.Run = *l
+	if v.options.Words != nil {
+		now.Words = v.options.Words(l.Dir)
+	}
+	now.Calls, err = stored.Last(lastCalls, lastCharacters)
+	return now, err
 }
 
 // trialOf reads a trial of a run with its calls and gives it to the player.

@@ -31,6 +31,9 @@ type Options struct {
 	Folder string // in which runs are looked for
 	// Hosts are names besides those of the loopback that requests may be for.
 	Hosts []string
+	// Words are what the process itself knows of a run that it makes, which the
+	// database does not: calls under way, waits and their reasons. Nil for nothing.
+	Words func(dir string) string
 	// Every is how often a run is looked at while somebody watches it; 0 is a second.
 	Every time.Duration
 }

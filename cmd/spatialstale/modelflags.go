@@ -21,6 +21,7 @@ type executionFlags struct {
 	Prices      string  `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
 	Budget      *amount `placeholder:"USD" help:"Stop, so that it can be resumed, before a call could make the run cost more than this, all its sessions and models together. Needs the price of each model."`
 	JSON        bool    `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
+	View        bool    `help:"Show the run in a browser while it goes on (docs/view.md)."`
 	Blind       bool    `help:"Run a study with pictures also on a model that does not see what a picture shows, when it is asked before the run."`
 	MaxErrors   *int    `placeholder:"N" help:"Give a model up after so many failed trials in a row; 20 unless given, 0 for never."`
 }

@@ -133,6 +133,18 @@ func (f *executionFlags) follow(e *env, session *run.Session) error {
 		case <-over:
 		}
 	}()
+	if f.View {
+		v, err := watch(e, session)
+		if err != nil {
+			f.say(e, "it cannot be viewed: %v\n", err) // the run is no worse for it
+		} else {
+			defer v.stop()
+			f.say(e, "View:        %s\n", v.address)
+			if isTerminal(e.stderr) {
+				openBrowser(v.address)
+			}
+		}
+	}
 	showProgress(e.stderr, session, f.JSON)
 	close(over)
 	result, err := session.Wait()

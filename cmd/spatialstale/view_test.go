@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spatialstale/spatialstale/llm/llmtest"
 )
 
 // viewed starts the viewer of a folder as a process; stop ends it as a person does.
@@ -70,5 +72,53 @@ func TestView(t *testing.T) {
 	}
 	if code := execute([]string{"view", folder, "--listen", "0.0.0.0:0"}, env{ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, now: time.Now}); code != exitUsage {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// A run that is made with --view can be watched from its beginning, with what only
+// its own process knows.
+func TestRunView(t *testing.T) {
+	s, err := llmtest.Listen("127.0.0.1:0", llmtest.Options{Delay: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(exe, "run", "quick", "--seeds", "1", "--task", "detect", "--modality", "text", "--regime", "L1", "--model", "openai-api/v/ref/reader", "--view", "--concurrency", "1", "--out", "a run")
+	cmd.Env, cmd.Dir = append(os.Environ(), asCommand+"=1", "V_BASE_URL="+s.URL, "V_API_KEY=none"), dir
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	address := ""
+	for address == "" && lines.Scan() {
+		_, address, _ = strings.Cut(lines.Text(), "View:        ")
+	}
+	seen := false
+	for !seen {
+		r, err := http.Get(address)
+		if err != nil {
+			break
+		}
+		page, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		seen = strings.Contains(string(page), "running") && strings.Contains(string(page), "1 in flight")
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !seen {
+		t.Errorf("at %q no call in flight was seen", address)
+	}
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
