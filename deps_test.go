@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"report/figure":    {"lake", "observe", "analysis", "stats"},
 	"examples/agent":   {"audit"},
 	"results":          {"llm/price", "study", "run", "analysis", "report"},
+	"play":             {},
 	"view":             {"store", "run", "results", "report"},
 	"cmd/spatialstale": {"*"},
 }
