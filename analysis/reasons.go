@@ -118,14 +118,15 @@ type reading struct {
 }
 
 // of tells whether a reason affirms or denies what the entry claims; both or
-// neither where nobody can tell.
+// neither where nobody can tell. What it says of the cell goes before what it
+// concludes: "it is frozen ice, which contradicts the memory" that it is safe
+// affirms the memory, and is against a verdict of stale.
 func (r *reading) of(claim int) (affirms, denies bool) {
-	affirms, denies = r.agrees, r.differs
 	if r.safe != r.hole {
 		same := r.hole == (claim == saysDanger)
-		affirms, denies = affirms || same, denies || !same
+		return same, !same
 	}
-	return affirms, denies
+	return r.agrees, r.differs
 }
 
 // A reasonReader reads reasons. It keeps what it has read: a run repeats few

@@ -119,6 +119,10 @@ func TestWhatReasonsAgreeWith(t *testing.T) {
 		{safeKept, "The observation shows that the entry states that the position (2,5) is safe to stand on, which matches the current observation.", "both"},
 		{safeFlagged, "The observation shows that the entry states that the position (2,5) is frozen ice, which is not in the current observation.", "neither"},
 		{thawFound, "The observation shows that the entry states that the position (2,5) is frozen ice, which is not in the current observation.", "cell"},
+		{holeFlagged, "The observation shows that there is a hole at (2,5), which means the entry is stale.", "both" + against},
+		{safeFlagged, "The current observation shows that the cell at (2,5) is frozen ice, which contradicts the memory statement that it is safe to stand on at (2,5).", "both" + against},
+		{thawFound, "The current observation shows that the cell at (2,5) is frozen ice, which contradicts the memory statement that it is safe to stand on at (2,5).", "memory" + against},
+		{holeKept, "The memory does not contradict the current observation and agrees with it.", "both"},
 		// The same with a verdict that they contradict.
 		{holeFlagged, "is a hole", "both" + against},
 		{safeFlagged, "agrees with the memory", "both" + against},
@@ -165,9 +169,9 @@ func TestWhatReasonsAgreeWith(t *testing.T) {
 		{safeKept, "the cell is a hole", "neither" + against},
 		{holeKept, "safe to walk", "neither" + against},
 		// One thing and its opposite.
-		{safeKept, "matches the memory, the cell is a hole", "unclear"},
+		{safeKept, "matches the memory, the cell is a hole", "neither" + against},
 		{safeKept, "It is frozen or a hole", "unclear"},
-		{holeKept, "The entry is valid because the cell is safe", "unclear"},
+		{holeKept, "The entry is valid because the cell is safe", "neither" + against},
 		{safeKept, "neither safe nor a hole", "unclear"},
 		// What the memory says is no word on the cell.
 		{safeKept, "The memory says that the cell is SAFE", "quoted"},
@@ -283,7 +287,7 @@ func TestListsHold(t *testing.T) {
 	// called valid.
 	const both, neither, nothing = "both", "neither, against the verdict", "nothing"
 	classes := map[string][3]string{
-		"[safe]": {both, neither, both}, "[hole]": {neither, both, "unclear"}, "[agrees]": {both, neither, both}, "[differs]": {neither, both, "unclear"},
+		"[safe]": {both, neither, both}, "[hole]": {neither, both, "unclear"}, "[agrees]": {both, neither, both}, "[differs]": {neither, both, both},
 		"[memory]": {nothing, nothing, nothing}, "[negation]": {nothing, nothing, both}, "[elsewhere]": {nothing, nothing, nothing},
 		"[now]": {nothing, nothing, both}, "[break]": {nothing, nothing, both}, "[soft break]": {nothing, nothing, both},
 	}
