@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,7 +179,7 @@ func dispatch(args []string, e env) (err error) {
 		kong.Name("spatialstale"),
 		kong.Description(description),
 		kong.Writers(e.stdout, e.stderr),
-		kong.Vars{"version": "spatialstale " + run.Version(), "presets": strings.Join(study.Presets(), ", ")},
+		kong.Vars{"version": fmt.Sprintf("spatialstale %s (%s %s/%s)", run.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), "presets": strings.Join(study.Presets(), ", ")},
 		kong.Exit(func(code int) { panic(exitRequest{code}) }),
 		kong.KindMapper(reflect.Int, kong.MapperFunc(decimal)),
 		kong.NamedMapper("run", kong.MapperFunc(runFolder)),
