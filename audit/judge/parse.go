@@ -73,6 +73,9 @@ func (f form) parse(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed)
 func (f form) readOnce(asked []string, reply *llm.Reply) ([]Verdict, record.Parsed) {
 	r := reader{form: f, asked: &names{list: asked}}
 	js, repairs := r.find(reply.Text)
+	if reply.Finish == llm.FinishDone { // ended by us, behind the last verdict
+		repairs = slices.DeleteFunc(repairs, func(s string) bool { return s == llm.RepairTruncated })
+	}
 	if reply.AnsweredInReasoning() && len(js) > 0 {
 		repairs = append([]string{llm.RepairReasoning}, repairs...)
 	}

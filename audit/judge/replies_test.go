@@ -178,3 +178,15 @@ func TestRepliesOfAModel(t *testing.T) {
 		}
 	}
 }
+
+// Would fail if a reply that was ended behind its last verdict, because nothing
+// more was wanted, were said to be broken.
+func TestEndedEarlyIsNotRepaired(t *testing.T) {
+	const text = `{"judgments": [{"memory_id": "mem_000", "is_stale": true, "reasoning": "a hole"}`
+	for finish, want := range map[llm.Finish]int{llm.FinishDone: 0, llm.FinishLength: 1} {
+		verdicts, parsed := judge.Parse([]string{"mem_000"}, &llm.Reply{Text: text, Finish: finish})
+		if len(parsed.Repairs) != want || len(verdicts[0].Repairs) != want || verdicts[0].Status != record.Stale {
+			t.Errorf("%s: %+v, %+v", finish, parsed, verdicts)
+		}
+	}
+}
