@@ -254,9 +254,9 @@ func (f *Frame) AddTrial(t *record.Trial) error {
 	return err
 }
 
-// A PaidCall is what tables take of a model call that was paid for. Nil is
+// A paidCall is what tables take of a model call that was paid for. Nil is
 // unknown.
-type PaidCall struct {
+type paidCall struct {
 	Input, Cached, Output, Reasoning *int   // tokens
 	Cost                             *int64 // in millionths of a millionth of a US dollar; nil where the model has no price
 	Inexact                          bool   // the true cost may be another: not all tokens or prices are known
@@ -284,9 +284,9 @@ func (s *knownSum) add(n *int) {
 	}
 }
 
-// AddCall adds a call of a trial of the present run, also of one that has no
+// addCall adds a call of a trial of the present run, also of one that has no
 // result.
-func (f *Frame) AddCall(spec *record.Spec, call *PaidCall) error {
+func (f *Frame) addCall(spec *record.Spec, call *paidCall) error {
 	row, _, err := f.rowOf(spec)
 	if err != nil {
 		return err
@@ -302,7 +302,7 @@ func (f *Frame) AddCall(spec *record.Spec, call *PaidCall) error {
 }
 
 // add counts a call.
-func (p *paid) add(call *PaidCall) {
+func (p *paid) add(call *paidCall) {
 	p.calls++
 	p.input.add(call.Input)
 	p.cached.add(call.Cached)
@@ -613,13 +613,13 @@ func (f *Frame) Read(name string, s Source, price func(*record.Call) (cost *int6
 		if spec == nil && !method {
 			continue
 		}
-		call := PaidCall{Input: c.InputTokens, Cached: c.CachedTokens, Output: c.OutputTokens, Reasoning: c.ReasoningTokens, Latency: c.Latency}
+		call := paidCall{Input: c.InputTokens, Cached: c.CachedTokens, Output: c.OutputTokens, Reasoning: c.ReasoningTokens, Latency: c.Latency}
 		call.Cost, call.Inexact = price(c)
 		if method {
 			f.addMethodCall(c.Model, &call)
 			continue
 		}
-		if err := f.AddCall(spec, &call); err != nil {
+		if err := f.addCall(spec, &call); err != nil {
 			return err
 		}
 	}

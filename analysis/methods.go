@@ -8,7 +8,7 @@ import (
 
 // addMethodCall adds a call of a program of one's own, whichever trial it was
 // for.
-func (f *Frame) addMethodCall(name string, call *PaidCall) {
+func (f *Frame) addMethodCall(name string, call *paidCall) {
 	if f.methods == nil {
 		f.methods = map[string]*paid{}
 	}

@@ -38,7 +38,7 @@ func undefinedNotes(t *Table, dash string) []string {
 			if col.DataOnly || col.Kind == Label || col.Kind == Count {
 				continue
 			}
-			dashed = dashed || !row[i].Defined(col)
+			dashed = dashed || !row[i].defined(col)
 			fewer = fewer || row[i].Value != nil && row[i].Undefined > 0
 		}
 	}
@@ -165,9 +165,9 @@ func stepBudget(groups []*Group) string {
 	return fmt.Sprintf("within %d steps", budget)
 }
 
-// Rehearsed returns the built-in controls that answered in a model's name, as a
+// rehearsed returns the built-in controls that answered in a model's name, as a
 // server of rehearse reports them.
-func Rehearsed(m *record.ModelInfo) (controls []string) {
+func rehearsed(m *record.ModelInfo) (controls []string) {
 	for _, name := range m.ServerModels {
 		if isControl(name) && !m.Control {
 			controls = append(controls, name)
@@ -179,7 +179,7 @@ func Rehearsed(m *record.ModelInfo) (controls []string) {
 // rehearsed reports whether a control answered in a model's name.
 func (f *Frame) rehearsed(model string) bool {
 	for i := range f.runs {
-		if slices.ContainsFunc(f.runs[i].models, func(m record.ModelInfo) bool { return m.Name == model && len(Rehearsed(&m)) > 0 }) {
+		if slices.ContainsFunc(f.runs[i].models, func(m record.ModelInfo) bool { return m.Name == model && len(rehearsed(&m)) > 0 }) {
 			return true
 		}
 	}
@@ -191,7 +191,7 @@ func (f *Frame) runWarnings() []string {
 	var out []string
 	for i := range f.runs {
 		for _, m := range f.runs[i].models {
-			for _, control := range Rehearsed(&m) {
+			for _, control := range rehearsed(&m) {
 				addNew(&out, fmt.Sprintf("%s is no such model here: the built-in control %s answered in its name. A rehearsal, and no result of a model.", m.Name, control))
 			}
 		}

@@ -240,15 +240,15 @@ func (d *Design) table(f *Frame, rows []*powerRow) Table {
 	if wished {
 		t.Notes = append(t.Notes, fmt.Sprintf("seeds: at %s each; episodes: at %s, – where no number up to %s is enough, because seeds differ among themselves.", countOf(d.Episodes, "episode"), countOf(d.Seeds, "seed"), thousands(mostEpisodes)))
 	}
-	t.Warnings = OutOfReach(d.Seeds, hypotheses, alpha)
+	t.Warnings = outOfReach(d.Seeds, hypotheses, alpha)
 	f.finishTable(&t, "no difference of rates is large enough, or nothing varies", modelsOf(groupsOf(compared)))
 	return t
 }
 
-// OutOfReach says which levels a number of seeds cannot reach, whatever happens:
+// outOfReach says which levels a number of seeds cannot reach, whatever happens:
 // the declared one alone and in a family of hypotheses, and the paper's. It
 // returns nothing where all can be reached.
-func OutOfReach(seeds, hypotheses int, alpha float64) []string {
+func outOfReach(seeds, hypotheses int, alpha float64) []string {
 	least := sure(stats.SmallestP(seeds, stats.TwoSided))
 	first := alpha / float64(max(1, hypotheses))
 	if least <= min(first, PaperAlpha) {

@@ -135,8 +135,8 @@ type Cell struct {
 	Footnotes string
 }
 
-// Defined reports whether a column's cell has a value to show.
-func (c *Cell) Defined(col *Column) bool {
+// defined reports whether a column's cell has a value to show.
+func (c *Cell) defined(col *Column) bool {
 	switch col.Kind {
 	case Label, Verdict:
 		return c.Label != ""
