@@ -49,7 +49,7 @@ var presets = []preset{
 	}},
 	{"framing", "three wordings of what the memory is, 10 seeds with 3 episodes, from text", func(s *Study) {
 		s.Seeds = instance.Seeds(10)
-		s.Framings = slices.Clone(Framings)
+		s.Framings = []string{"neutral", "trusted", "warned"} // those of the paper's question, whichever others there are
 		s.Detection.Modalities = []string{record.Text}
 		s.Navigation.Episodes = 3
 	}},
