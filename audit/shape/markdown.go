@@ -97,8 +97,32 @@ func (r *markdownReader) paragraph(n ast.Node, above []string) {
 	if strings.HasSuffix(text, ":") && next != nil && next.Kind() != ast.KindParagraph {
 		return
 	}
-	from := r.lineStart(n.Pos())
-	r.add(text, above, place{span: span{from, r.end(n)}, words: r.textStart(n)})
+	end := r.end(n)
+	if at := r.table(n); at >= 0 {
+		text, end = strings.TrimSpace(string(r.doc.data[n.Pos():at])), at
+	}
+	if text == "" || end < r.end(n) && strings.HasSuffix(text, ":") {
+		return
+	}
+	r.add(text, above, place{span: span{r.lineStart(n.Pos()), end}, words: r.textStart(n)})
+}
+
+// delimiterRow matches the row below the header of a table.
+var delimiterRow = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
+
+// table is where in a paragraph a table begins; -1 for none. CommonMark takes a
+// table for a paragraph, and the extension that does not says of a table below
+// words that it begins where they do.
+func (r *markdownReader) table(paragraph ast.Node) int {
+	lines := paragraph.Lines()
+	for i := 1; i < lines.Len(); i++ {
+		row, header := lines.At(i), lines.At(i-1)
+		if below := row.Value(r.doc.data); bytes.ContainsRune(below, '|') && delimiterRow.Match(below) &&
+			bytes.ContainsRune(header.Value(r.doc.data), '|') {
+			return r.lineStart(header.Start)
+		}
+	}
+	return -1
 }
 
 // add adds an entry with the headings that it stands below.
@@ -198,13 +222,19 @@ func (s *Store) readFrontMatter(doc *document, name string, m []int) bool {
 	return true
 }
 
-var mdLink = regexp.MustCompile(`\]\(<?([^)<>\s]+)>?\)`)
+// mdLink matches a link from the end of its words: its target in angle brackets
+// or without, and a title.
+var mdLink = regexp.MustCompile(`\]\([ \t]*(?:<([^<>\n]+)>|([^()<>\s]+))(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'))?[ \t]*\)`)
 
 // localLinks are the Markdown files that a text leads to, by their names in the
 // folder.
 func localLinks(from, text string) (links []string) {
-	for _, m := range mdLink.FindAllStringSubmatch(text, -1) {
-		target, err := url.Parse(m[1])
+	found := mdLink.FindAllStringSubmatch(text, -1)
+	if len(found) < strings.Count(text, "](") {
+		return nil // where else it leads cannot be told
+	}
+	for _, m := range found {
+		target, err := url.Parse(m[1] + m[2])
 		if err != nil || target.IsAbs() || target.Host != "" || target.Path == "" || path.IsAbs(target.Path) {
 			return nil // it leads elsewhere as well
 		}

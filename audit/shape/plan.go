@@ -3,6 +3,7 @@ package shape
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,11 +41,12 @@ func (s *Store) planPatch(b *strings.Builder, verdicts []audit.Verdict) {
 	s.proposals(b, verdicts, everything)
 	for _, f := range s.files {
 		now, left := after[f.name]
-		to := "b/" + f.name
+		name := path.Join(s.Dir, f.name)
+		to := "b/" + name
 		if !left {
 			to = "/dev/null"
 		}
-		b.WriteString(udiff.Unified("a/"+f.name, to, string(f.doc.data), now))
+		b.WriteString(udiff.Unified("a/"+name, to, string(f.doc.data), now))
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *Store) readValue(doc *document, v *node, line bool) {
 	switch {
 	case v.is('['):
 		s.readList(doc, v)
-	case v.get("entities").is('[') || v.get("relations").is('['):
+	case v.get("entities").is('[') || v.get("relations").is('[') && !v.get("results").is('['): // Mem0's answers may have relations beside their results
 		for _, name := range []string{"entities", "relations"} {
 			if list := v.get(name); list.is('[') {
 				elements := list.spans()

@@ -58,6 +58,10 @@ type Store struct {
 	// form that is not known. They are kept as they are.
 	Passed int
 
+	// Dir is where the files are, with slashes, seen from where a patch is applied;
+	// "" for there.
+	Dir string
+
 	entries []entry // of each memory
 	files   []file
 }

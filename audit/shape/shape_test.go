@@ -324,3 +324,67 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A table is no entry, also where words stand directly above it.
+func TestTables(t *testing.T) {
+	const table = "| Port | Server |\n|-----:|:-------|\n| 8080 | old |\n"
+	for data, texts := range map[string][]string{
+		table:                       nil,
+		"- a\n\n" + table + "\nb\n": {"a", "b"},
+		"Some words\nof two lines\n" + table + "\n- old\n": {"Some words\nof two lines", "old"},
+		"Ports:\n" + table:                        nil,
+		"a | b\n--|--\nold | d\n":                 nil,
+		"The pipe is old: a | b\nand more | so\n": {"The pipe is old: a | b\nand more | so"},
+	} {
+		s, err := shape.ReadAs(shape.Markdown, "a.md", []byte(data))
+		if err != nil && !errors.Is(err, shape.ErrEmpty) {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range s.Memories {
+			got = append(got, s.Memories[i].Text)
+		}
+		if !slices.Equal(got, texts) {
+			t.Errorf("%q has the entries %q, want %q", data, got, texts)
+		}
+		left := s.Apply(judged(s, audit.Removed, ""))[0].Data
+		if strings.Contains(data, table) && !strings.Contains(string(left), table) {
+			t.Errorf("of %q there is left %q, without its table", data, left)
+		}
+	}
+}
+
+// A line of an index goes with the file that it leads to, however the link is
+// written, and stays when it leads elsewhere as well.
+func TestIndexLinks(t *testing.T) {
+	const note = "---\nname: port\n---\nold\n"
+	for line, goes := range map[string]bool{
+		"- [Port](a%20b.md)":                              true,
+		"- [Port](<a b.md>)":                              true,
+		"- [Port](<a b.md> \"the port\")":                 true,
+		"- [Port](<a b.md>), [Rest](c.md \"the rest\")":   false,
+		"- [Port](<a b.md>), [Site](https://x.org/a_(b))": false,
+	} {
+		s, err := shape.ReadFolder(fstest.MapFS{
+			"INDEX.md": {Data: []byte(line + "\n")}, "a b.md": {Data: []byte(note)}, "c.md": {Data: []byte("---\nname: rest\n---\nnew\n")},
+		}, "memory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone := string(s.Apply(judged(s, audit.Removed, "port: old"))[0].Data) == ""; gone != goes {
+			t.Errorf("%s: gone %v, want %v", line, gone, goes)
+		}
+	}
+}
+
+// Mem0 with a graph answers with relations beside the memories.
+func TestMem0WithRelations(t *testing.T) {
+	const relations = `"relations": [{"source": "caren", "relationship": "lives_in", "destination": "old_berlin"}]`
+	s, err := shape.Read("mem0.json", []byte(`{"results": [{"id": "a", "memory": "old"}, {"id": "b", "memory": "new"}], `+relations+`}`))
+	if err != nil || s.Format != shape.Mem0 {
+		t.Fatal(err)
+	}
+	if got, want := string(s.Apply(judged(s, audit.Removed, "old"))[0].Data), `{"results": [{"id": "b", "memory": "new"}], `+relations+`}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit"
@@ -93,6 +94,9 @@ func (c *auditMemoryCmd) Run(e *env) error {
 	if err != nil && (store == nil || !errors.Is(err, shape.ErrEmpty)) { // nothing remembered is nothing stale
 		return err
 	}
+	if err := c.outIsFree(store.Format == shape.Folder); err != nil { // before the calls are paid for
+		return err
+	}
 	seen, from, err := c.observation(e.ctx)
 	if err != nil {
 		return err
@@ -119,11 +123,11 @@ func (c *auditMemoryCmd) Run(e *env) error {
 			width = terminalWidth(e.stderr)
 		}
 		colours := width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if _, err := io.WriteString(e.stderr, report.Text(width, colours)); err != nil {
+		if _, err := io.WriteString(e.stderr, report.Text(width, colours)); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	}
-	if err := c.write(e, &report, answer); err != nil {
+	if err := c.write(e, &report, answer); err != nil && !errors.Is(err, syscall.EPIPE) { // whether something is stale is told by the exit code as well
 		return err
 	}
 	if notKept != nil {
@@ -225,7 +229,11 @@ func (c *auditMemoryCmd) store() (*shape.Store, error) {
 		if c.Format != "" {
 			return nil, usageError{errors.New("--format is for a file; a folder holds Markdown files")}
 		}
-		return shape.ReadFolder(os.DirFS(c.Memories), c.Memories)
+		s, err := shape.ReadFolder(os.DirFS(c.Memories), c.Memories)
+		if s != nil {
+			s.Dir = below(c.Memories)
+		}
+		return s, err
 	}
 	if c.Memories == "-" && (c.See == "-") {
 		return nil, usageError{errors.New("--memories and --observation cannot both be the standard input")}
@@ -234,7 +242,25 @@ func (c *auditMemoryCmd) store() (*shape.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the memory: %w", err)
 	}
-	return shape.ReadAs(shape.Format(c.Format), filepath.Base(named(c.Memories)), data)
+	s, err := shape.ReadAs(shape.Format(c.Format), filepath.Base(named(c.Memories)), data)
+	if s != nil && c.Memories != "-" {
+		s.Dir = below(filepath.Dir(c.Memories))
+	}
+	return s, err
+}
+
+// below is a folder as seen from the working directory, with slashes; "" for
+// that itself, and for one that is not below it, where no patch would reach.
+func below(dir string) string {
+	if here, err := os.Getwd(); err == nil && filepath.IsAbs(dir) {
+		if rel, err := filepath.Rel(here, dir); err == nil {
+			dir = rel
+		}
+	}
+	if dir = filepath.Clean(dir); dir == "." || !filepath.IsLocal(dir) {
+		return ""
+	}
+	return filepath.ToSlash(dir)
 }
 
 // named is how an input is called.
@@ -366,11 +392,31 @@ func (c *auditMemoryCmd) write(e *env, report *shape.Report, answer *serve.Audit
 	return err
 }
 
+// outIsFree reports an error if nothing can be written to --out because
+// something is there, or because there is no folder for it.
+func (c *auditMemoryCmd) outIsFree(folder bool) error {
+	if c.Out == "" {
+		return nil
+	}
+	if entries, err := os.ReadDir(c.Out); err == nil {
+		if !folder || len(entries) > 0 {
+			return usageError{fmt.Errorf("--out %s: it is a folder that is there already; name a new one", c.Out)}
+		}
+		return nil
+	}
+	if _, err := os.Lstat(c.Out); err == nil {
+		return usageError{fmt.Errorf("--out %s: it is there already; nothing is overwritten", c.Out)}
+	}
+	if !folder {
+		if _, err := os.Stat(filepath.Dir(c.Out)); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return nil
+}
+
 // writeFiles writes a filtered memory to a place where nothing is.
 func writeFiles(out string, folder bool, files []shape.File) error {
-	if entries, err := os.ReadDir(out); err == nil && (!folder || len(entries) > 0) {
-		return usageError{fmt.Errorf("--out %s: it is a folder that is there already; name a new one", out)}
-	}
 	for _, f := range files {
 		path := out
 		if folder {

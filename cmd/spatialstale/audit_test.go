@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,6 +58,37 @@ func TestAuditWithModel(t *testing.T) {
 	var answer serve.AuditAnswer
 	if err := json.Unmarshal([]byte(stdout), &answer); err != nil || code != exitDone || len(answer.Kept) != 3 || answer.Usage.Calls != 1 {
 		t.Errorf("exit %d: %v: %s", code, err, stdout)
+	}
+}
+
+// gonePipe is an output whose reader has left.
+type gonePipe struct{}
+
+func (gonePipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// A reader that leaves early, such as head, must not make of something stale a
+// success.
+func TestAuditReaderLeaves(t *testing.T) {
+	memory, seen := write(t, "memory.txt", "port: 8080\n"), write(t, "seen.txt", "port: 9090\n")
+	for _, form := range []string{"--quiet", "--json", "--markdown", "--plan"} {
+		code := execute([]string{"audit", "--model", "none", "--memories", memory, "--observation", seen, form},
+			env{ctx: context.Background(), stdout: gonePipe{}, stderr: gonePipe{}, now: time.Now})
+		if code != exitStale {
+			t.Errorf("%s: exit %d, want %d", form, code, exitStale)
+		}
+	}
+}
+
+// What cannot be written is said before a model is paid.
+func TestAuditOutIsFree(t *testing.T) {
+	m := &audittest.Model{Rule: audittest.Gone}
+	memory := write(t, "memory.txt", "Makefile builds it\n")
+	for out, want := range map[string]int{memory: exitUsage, t.TempDir(): exitUsage, filepath.Join(t.TempDir(), "none", "out"): exitFailed} {
+		if code, _, stderr := audited(t, m, "--memories", memory, "--observe", "echo Makefile is gone", "--out", out); code != want || m.Calls() > 0 {
+			t.Errorf("%s: exit %d after %d calls: %s", out, code, m.Calls(), stderr)
+		}
 	}
 }
 

@@ -120,7 +120,9 @@ func execute(args []string, e env) int {
 	err := dispatch(args, e)
 	for _, w := range []io.Writer{e.stdout, e.stderr} {
 		if g, ok := w.(*gate); ok {
-			err = errors.Join(err, g.Close())
+			if closing := g.Close(); err == nil || !errors.Is(closing, syscall.EPIPE) { // a reader that left does not change how it ended
+				err = errors.Join(err, closing)
+			}
 		}
 	}
 	if err == nil || errors.Is(err, syscall.EPIPE) { // whoever read the output has seen enough

@@ -114,6 +114,8 @@ def audit(
     Raises ``AuditError`` when no call was answered or something was wrong with what
     was given.
     """
+    if isinstance(memories, (str, bytes, Mapping)):  # of which list() would make entries of its characters or keys
+        raise TypeError("memories is a list of texts or records, not one of them")
     own = list(memories)
     entries = [{"text": m} if isinstance(m, str) else dict(m) for m in own]
     for i, entry in enumerate(entries):

@@ -132,6 +132,9 @@ def test_pictures(door, tmp_path):
 
 
 def test_errors(door, monkeypatch):
+    for single in ("The door is open.", MEMORIES[0], {"id": "x", "text": "a"}):
+        with pytest.raises(TypeError, match="a list of texts or records"):
+            spatialstale.audit(single, "seen", **door)
     with pytest.raises(ValueError, match="memory 2 has no text"):
         spatialstale.audit(["a", {"id": "x"}], "seen", **door)
     with pytest.raises(spatialstale.AuditError, match="policy|mark"):
