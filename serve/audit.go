@@ -130,7 +130,7 @@ func AnswerOf(a *provenance.Audit) *AuditAnswer {
 }
 
 func usageOf(r *audit.Result, p *price.Price) (u Usage) {
-	u.Calls = len(r.Calls)
+	u.Calls = len(r.Usage)
 	var cost price.USD
 	for _, one := range r.Usage {
 		if one.InputTokens != nil {

@@ -123,7 +123,7 @@ type Counts struct {
 
 // Usage is what an audit took.
 type Usage struct {
-	Calls        int      `json:"calls" doc:"Of the model."`
+	Calls        int      `json:"calls" doc:"Of the model, that were answered."`
 	InputTokens  int      `json:"input_tokens" doc:"As far as the server says."`
 	OutputTokens int      `json:"output_tokens"`
 	CostUSD      *float64 `json:"cost_usd,omitempty" doc:"Where the model's price is known."`

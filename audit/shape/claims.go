@@ -28,8 +28,8 @@ func claims(record *node) audit.Claims {
 		Kind:       textOf(find("kind", "memory_type", "type")),
 		Protected:  find("protected", "pinned", "immutable").text == "true",
 		ReplacedBy: textOf(find("replaced_by", "superseded_by")),
-		Expires:    earliest(when(find("expires").text), when(find("expires_at").text), when(find("expiration_date", "valid_until").text)),
-		InvalidAt:  earliest(when(find("invalid_at").text), when(find("valid_to").text), when(find("expired_at").text)),
+		Expires:    earliest(when(find("expires").text, 1), when(find("expires_at").text, 1), when(find("expiration_date", "valid_until").text, 1)),
+		InvalidAt:  earliest(when(find("invalid_at").text, 0), when(find("valid_to").text, 1), when(find("expired_at").text, 0)),
 	}
 }
 
@@ -40,10 +40,10 @@ func textOf(n *node) string {
 	return ""
 }
 
-// when reads a time: RFC 3339 with or without a zone (UTC), a date, through all
-// of which the record holds, or seconds or milliseconds since 1970. It is zero
-// for anything else.
-func when(text string) time.Time {
+// when reads a time: RFC 3339 with or without a zone (UTC), a date, after so many
+// days of which it is, or seconds or milliseconds since 1970. It is zero for
+// anything else.
+func when(text string, days int) time.Time {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -51,7 +51,7 @@ func when(text string) time.Time {
 		}
 	}
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		return t.AddDate(0, 0, 1)
+		return t.AddDate(0, 0, days)
 	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 1e9 && n < 1e14 {
 		if n < 1e11 {

@@ -25,18 +25,38 @@ func looksLikeMarkdown(data []byte) bool {
 	return regexp.MustCompile(`(?m)^(?:#{1,6} |\x60{3}|~~~|---\r?$)|` + `(?m)^ {0,3}(?:[-*+]|\d{1,9}[.)]) `).Match(data)
 }
 
-// frontMatter matches a block of YAML at a file's beginning.
-var frontMatter = regexp.MustCompile(`(?s)\A\x{feff}?---[ \t]*\r?\n(.*?\n|)---[ \t]*(?:\r?\n|\z)`)
+// frontMatter matches a block of YAML at a file's beginning, or of TOML, which is
+// passed over.
+var frontMatter = regexp.MustCompile(`(?s)\A(?:\x{feff}?---[ \t]*\r?\n(.*?\n|)---|\+\+\+[ \t]*\r?\n()(?:.*?\n|)\+\+\+)[ \t]*(?:\r?\n|\z)`)
 
-// readMarkdown reads a file of Markdown. With front matter it is one entry, else
-// each list item and paragraph is. Headings, and items that lead to others, are
-// told with what is below them. Code, quotations and tables are no entries.
+// readMarkdown reads a file of Markdown, of which each list item and paragraph is
+// an entry. Headings, and items that lead to others, are told with what is below
+// them. Code, quotations and tables are no entries. In a folder a file with front
+// matter and without a heading is one entry; of any other file, front matter says
+// something of all its entries and is none itself.
 func (s *Store) readMarkdown(doc *document, name string) {
-	if m := frontMatter.FindSubmatchIndex(doc.data); m != nil && s.readFrontMatter(doc, name, m) {
-		return
+	data := doc.data
+	var record *node
+	if m := frontMatter.FindSubmatchIndex(data); m != nil {
+		yaml := m[2] >= 0
+		if yaml {
+			record = fieldsOf(data[m[2]:m[3]])
+		}
+		if record != nil || !yaml {
+			data = blank(data, m[1])
+			body := goldmark.DefaultParser().Parse(mdtext.NewReader(data))
+			if s.Format == Folder && record != nil && !hasHeading(body) {
+				s.addFile(doc, name, record, m[1])
+				return
+			}
+		}
 	}
-	tree := goldmark.DefaultParser().Parse(mdtext.NewReader(doc.data))
-	r := markdownReader{store: s, doc: doc, name: name}
+	tree := goldmark.DefaultParser().Parse(mdtext.NewReader(data))
+	said := audit.Claims{}
+	if record != nil {
+		said = claims(record)
+	}
+	r := markdownReader{store: s, doc: doc, name: name, said: said}
 	var headings []string
 	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -59,6 +79,7 @@ type markdownReader struct {
 	store *Store
 	doc   *document
 	name  string
+	said  audit.Claims // by the front matter, of all entries
 }
 
 // list adds the items of a list, each with those nested in it after it.
@@ -90,6 +111,9 @@ func (r *markdownReader) list(list ast.Node, above []string) {
 	}
 }
 
+// imports matches lines that bring in other files, as coding agents' notes do.
+var imports = regexp.MustCompile(`^(?:@\S+\s*)+$`)
+
 // paragraph adds a paragraph, unless it does nothing but lead to what follows.
 func (r *markdownReader) paragraph(n ast.Node, above []string) {
 	text := r.lines(n)
@@ -101,7 +125,7 @@ func (r *markdownReader) paragraph(n ast.Node, above []string) {
 	if at := r.table(n); at >= 0 {
 		text, end = strings.TrimSpace(string(r.doc.data[n.Pos():at])), at
 	}
-	if text == "" || end < r.end(n) && strings.HasSuffix(text, ":") {
+	if text == "" || end < r.end(n) && strings.HasSuffix(text, ":") || imports.MatchString(text) {
 		return
 	}
 	r.add(text, above, place{span: span{r.lineStart(n.Pos()), end}, words: r.textStart(n)})
@@ -142,7 +166,7 @@ func (r *markdownReader) add(text string, above []string, p place) {
 	if r.store.Format == Folder {
 		id = fmt.Sprintf("%s:%d", r.name, line)
 	}
-	r.store.add(r.doc, audit.Memory{ID: id, Text: whole}, entry{kind: kindText, body: text, links: localLinks(r.name, text)}, p)
+	r.store.add(r.doc, audit.Memory{ID: id, Text: whole, Claims: r.said}, entry{kind: kindText, body: text, links: localLinks(r.name, text)}, p)
 }
 
 // lines is a block's text; below it, the blocks of a quotation.
@@ -192,13 +216,12 @@ func (r *markdownReader) textStart(n ast.Node) int {
 	return n.Pos()
 }
 
-// readFrontMatter reads a file that is one entry; m is where its front matter
-// stands. It reports whether there is any: a rule between two parts of a text
-// is none.
-func (s *Store) readFrontMatter(doc *document, name string, m []int) bool {
+// fieldsOf reads front matter; nil when it is none: a rule between two parts of a
+// text, or what is no YAML.
+func fieldsOf(text []byte) *node {
 	var fields map[string]any
-	if yaml.Unmarshal(doc.data[m[2]:m[3]], &fields) != nil || len(fields) == 0 {
-		return false
+	if yaml.Unmarshal(text, &fields) != nil || len(fields) == 0 {
+		return nil
 	}
 	record := &node{kind: '{'}
 	for key, value := range fields {
@@ -209,17 +232,41 @@ func (s *Store) readFrontMatter(doc *document, name string, m []int) bool {
 		}
 		record.keys, record.items = append(record.keys, key), append(record.items, &node{kind: kind, text: text})
 	}
-	body := strings.TrimSpace(string(doc.data[m[1]:]))
+	return record
+}
+
+// blank returns a text whose first bytes, but for its line breaks, are spaces.
+func blank(data []byte, n int) []byte {
+	out := bytes.Clone(data)
+	for i := range out[:n] {
+		if out[i] != '\n' {
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
+func hasHeading(tree ast.Node) bool {
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindHeading {
+			return true
+		}
+	}
+	return false
+}
+
+// addFile adds a file that is one entry; its text begins at a place.
+func (s *Store) addFile(doc *document, name string, record *node, at int) {
+	body := strings.TrimSpace(string(doc.data[at:]))
 	text := record.str("name", "title")
 	for _, part := range []string{record.str("description", "summary"), body} {
 		if part != "" {
 			text += map[bool]string{true: "", false: ": "}[text == ""] + part
 		}
 	}
-	words := m[1] + len(doc.data[m[1]:]) - len(bytes.TrimLeft(doc.data[m[1]:], " \t\r\n"))
+	words := at + len(doc.data[at:]) - len(bytes.TrimLeft(doc.data[at:], " \t\r\n"))
 	s.add(doc, audit.Memory{ID: name, Text: text, Claims: claims(record)},
 		entry{kind: kindFile, body: body}, place{span: span{0, len(doc.data)}, words: words, whole: true})
-	return true
 }
 
 // mdLink matches a link from the end of its words: its target in angle brackets

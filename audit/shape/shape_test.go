@@ -170,6 +170,41 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// Front matter makes a file of a folder one entry only where it is no document of
+// its own; elsewhere it says something of all entries, and stays.
+func TestFrontMatter(t *testing.T) {
+	const notes = "---\ntitle: t\nexpires: 2026-01-01\n---\n\n# H\n\n@README.md\n@docs/more.md\n\n- one old\n- two\n"
+	want := strings.Replace(notes, "- one old\n", "", 1)
+	single, err := shape.Read("AGENTS.md", []byte(notes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := shape.ReadFolder(fstest.MapFS{"AGENTS.md": {Data: []byte(notes)}}, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	toml, err := shape.Read("x.md", []byte("+++\ntitle = 'old'\n+++\n- one old\n- two\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*shape.Store{single, folder, toml} {
+		if len(s.Memories) != 2 {
+			t.Errorf("%+v", s.Memories)
+		}
+	}
+	for _, s := range []*shape.Store{single, folder} {
+		if got := string(s.Apply(judged(s, audit.Removed, "old"))[0].Data); got != want {
+			t.Errorf("%q", got)
+		}
+		if s.Memories[1].Claims.Expires.IsZero() {
+			t.Error("what the front matter says is lost")
+		}
+	}
+	if got := string(toml.Apply(judged(toml, audit.Removed, "old"))[0].Data); got != "+++\ntitle = 'old'\n+++\n- two\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestClaims(t *testing.T) {
 	at := func(s string) time.Time {
 		v, err := time.Parse(time.RFC3339, s)
@@ -183,6 +218,7 @@ func TestClaims(t *testing.T) {
 		`{"id":"a","memory":"x","metadata":{"kind":"event"},"expiration_date":"2026-01-31"}`:                     {Kind: "event", Expires: at("2026-02-01T00:00:00Z")},
 		`{"uuid":"a","fact":"x","invalid_at":"2026-01-02T03:04:05+01:00","expired_at":"2026-01-01T00:00:00Z"}`:   {InvalidAt: at("2026-01-01T00:00:00Z")},
 		`{"id":"a","text":"x","expires_at":1767225600,"invalid_at":null,"protected":"no"}`:                       {Expires: at("2026-01-01T00:00:00Z")},
+		`{"id":"a","text":"x","invalid_at":"2024-01-01"}`:                                                        {InvalidAt: at("2024-01-01T00:00:00Z")},
 		`{"id":"a","text":"x","expires":"soon","type":{"a":1}}`:                                                  {},
 		`{"id":"a","text":"x","expires":"2026-01-01 00:00:00","valid_until":"2025-12-01T00:00:00.5","pinned":1}`: {Expires: at("2025-12-01T00:00:00Z").Add(time.Second / 2)},
 	} {

@@ -160,7 +160,7 @@ func (c *auditMemoryCmd) outcome(r *audit.Result, err error) error {
 func (c *auditMemoryCmd) options(e *env) (o audit.Options, err error) {
 	for flag, n := range map[string]*int{"max-removed": c.MaxRemoved, "max-asked": c.MaxAsked, "batch": c.Batch, "concurrency": c.Concurrency} {
 		if n != nil && *n < 1 {
-			return o, usageError{fmt.Errorf("--%s %d: want at least 1; leave it out for no such cap", flag, *n)}
+			return o, usageError{fmt.Errorf("--%s %d: want at least 1; leave it out for the default", flag, *n)}
 		}
 	}
 	if s := c.MaxRemovedShare; s != nil && !(*s > 0 && *s <= 1) {
