@@ -31,9 +31,10 @@ var frontMatter = regexp.MustCompile(`(?s)\A(?:\x{feff}?---[ \t]*\r?\n(.*?\n|)--
 
 // readMarkdown reads a file of Markdown, of which each list item and paragraph is
 // an entry. Headings, and items that lead to others, are told with what is below
-// them. Code, quotations and tables are no entries. In a folder a file with front
-// matter and without a heading is one entry; of any other file, front matter says
-// something of all its entries and is none itself.
+// them. Code, quotations and tables are no entries. A file with front matter and
+// without a heading is one entry, outside of a folder only where it has no list
+// either; of any other file, front matter says something of all its entries and is
+// none itself.
 func (s *Store) readMarkdown(doc *document, name string) {
 	data := doc.data
 	var record *node
@@ -45,7 +46,7 @@ func (s *Store) readMarkdown(doc *document, name string) {
 		if record != nil || !yaml {
 			data = blank(data, m[1])
 			body := goldmark.DefaultParser().Parse(mdtext.NewReader(data))
-			if s.Format == Folder && record != nil && !hasHeading(body) {
+			if record != nil && !has(body, ast.KindHeading) && (s.Format == Folder || !has(body, ast.KindList)) {
 				s.addFile(doc, name, record, m[1])
 				return
 			}
@@ -246,9 +247,9 @@ func blank(data []byte, n int) []byte {
 	return out
 }
 
-func hasHeading(tree ast.Node) bool {
+func has(tree ast.Node, kind ast.NodeKind) bool {
 	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
-		if n.Kind() == ast.KindHeading {
+		if n.Kind() == kind {
 			return true
 		}
 	}
