@@ -123,6 +123,9 @@ func TestWhatReasonsAgreeWith(t *testing.T) {
 		{safeFlagged, "The current observation shows that the cell at (2,5) is frozen ice, which contradicts the memory statement that it is safe to stand on at (2,5).", "both" + against},
 		{thawFound, "The current observation shows that the cell at (2,5) is frozen ice, which contradicts the memory statement that it is safe to stand on at (2,5).", "memory" + against},
 		{holeKept, "The memory does not contradict the current observation and agrees with it.", "both"},
+		{safeKept, "The observation shows that what mem_021 states (Frozen ice is safe to walk) holds now.", "both"},
+		{thawMissed, "The observation shows that what mem_021 states (Frozen ice is safe to walk) holds now.", "memory"},
+		{safeFlagged, "The observation shows that what mem_021 states (Frozen ice is safe to walk) does not hold now.", "neither"},
 		// The same with a verdict that they contradict.
 		{holeFlagged, "is a hole", "both" + against},
 		{safeFlagged, "agrees with the memory", "both" + against},
