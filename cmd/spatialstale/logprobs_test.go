@@ -16,6 +16,7 @@ import (
 // server's answer and an export, had them the wrong way round, or if a run with
 // them could not be checked.
 func TestLogprobs(t *testing.T) {
+	notShort(t)
 	url, stop := rehearse(t, "--certainty", "0.9", "--control", "ref/mixed?tpr=0.6&fpr=0.2")
 	defer stop()
 	t.Setenv("REHEARSE_BASE_URL", url)

@@ -73,6 +73,7 @@ func truth() audittest.Rule {
 }
 
 func TestModelsCheck(t *testing.T) {
+	notShort(t)
 	code, stdout, stderr := checkedBy(t, truth())
 	if code != exitDone || !strings.Contains(stdout, "openai-api/fake/ref/reader is fit to remove") || strings.Count(stdout, "\n") > 30 ||
 		!strings.Contains(stdout, "One seed of the frozen lake, in text: 5 of 5") || !strings.Contains(stdout, "in pictures: 5 of 5") {

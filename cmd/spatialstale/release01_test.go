@@ -82,6 +82,7 @@ func release01Sums(t *testing.T) map[string]string {
 // TestReleaseRunStaysWhatItWas would fail if a run of version 0.1 could no
 // longer be read, checked or resumed, or said anything else than it did.
 func TestReleaseRunStaysWhatItWas(t *testing.T) {
+	notShort(t)
 	want := release01Sums(t)
 	dir := keptRun(t)
 	if d := cmp.Diff(want, exportedSums(t, dir)); d != "" {
@@ -102,6 +103,7 @@ func TestReleaseRunStaysWhatItWas(t *testing.T) {
 // that version 0.1 was interrupted in could not be finished, or came out
 // otherwise.
 func TestReleaseRunGoesOn(t *testing.T) {
+	notShort(t)
 	dir := keptRun(t)
 	db, err := sql.Open("sqlite", filepath.Join(dir, "run.db"))
 	if err != nil {
