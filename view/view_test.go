@@ -191,7 +191,7 @@ func TestRefusals(t *testing.T) {
 	} else {
 		got.Body.Close()
 	}
-	if err := os.RemoveAll(filepath.Join(folder, "a")); err != nil {
+	if err := os.Rename(filepath.Join(folder, "a"), filepath.Join(t.TempDir(), "gone")); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := get(t, at+"/run?name=a"); status != 404 {
@@ -244,7 +244,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(one, "(100%)")
-	if err := os.RemoveAll(filepath.Join(folder, "new")); err != nil {
+	// All at once: whoever watches may be reading it.
+	if err := os.Rename(filepath.Join(folder, "new"), filepath.Join(t.TempDir(), "gone")); err != nil {
 		t.Fatal(err)
 	}
 	until(one, "moved or deleted")
