@@ -83,6 +83,8 @@ type Group struct {
 	Seeds []Seed // in ascending order
 	runs  []int  // that plan any of it, ascending
 	whole string // the conditions of its settings, a line each
+
+	against map[*measure]*paired // a row of its table that it is compared with, by measure
 }
 
 // A Seed is the trials of one seed, by episode.
@@ -191,7 +193,7 @@ func (f *Frame) rowOf(s *record.Spec) (*Row, Setting, error) {
 	rows := &g.Seeds[i].Rows
 	k, ok := slices.BinarySearchFunc(*rows, s.Episode, func(r *Row, episode int) int { return r.Episode - episode })
 	if !ok {
-		*rows = slices.Insert(*rows, k, &Row{Seed: s.Seed, Episode: s.Episode})
+		*rows = slices.Insert(*rows, k, &Row{Seed: s.Seed, Episode: s.Episode, task: at.Task})
 	}
 	return (*rows)[k], at, nil
 }

@@ -205,6 +205,13 @@ func (g *Group) join(o *Group) {
 	slices.Sort(g.runs)
 }
 
+// differIn reports whether groups differ in a dim.
+func (f *Frame) differIn(d dim, groups []*Group) bool {
+	return slices.ContainsFunc(groups, func(g *Group) bool {
+		return d.cell(f, &g.Setting).Label != d.cell(f, &groups[0].Setting).Label
+	})
+}
+
 // only returns a function that clears all dims but some. What varies of a
 // condition is never cleared.
 func only(dims ...dim) func(*Setting) {
@@ -230,6 +237,14 @@ func (g *Group) at(seed int) []*Row {
 		return g.Seeds[i].Rows
 	}
 	return nil
+}
+
+// rows are all trials.
+func (g *Group) rows() (all []*Row) {
+	for _, s := range g.Seeds {
+		all = append(all, s.Rows...)
+	}
+	return all
 }
 
 // sum adds up a number of all finished trials.

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/stats"
 )
@@ -10,6 +12,7 @@ import (
 type measure struct {
 	key, words string // of its columns, and for people
 	unit       string
+	task       string // of the trials that count, in rows that join tasks; empty for all
 	of         func(r *Row) (num, den int)
 	each       func(r *Row, label string) (num, den int) // in place of of, for rows that are a part of a group
 	statistic  func(rows []*Row) *float64                // of a seed, in place of of, where it is no quotient of sums
@@ -20,6 +23,21 @@ type measure struct {
 	rate   bool
 	lower  bool    // the better, the lower
 	margin float64 // the least difference that matters; 0 where nobody has said
+}
+
+// in is a measure of the trials of one task.
+func (m *measure) in(task string) *measure {
+	of := *m
+	of.task = task
+	return &of
+}
+
+// mine are the trials that count.
+func (m *measure) mine(rows []*Row) []*Row {
+	if m.task == "" {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return r.task != m.task })
 }
 
 // quotient is num out of den, undefined for none.
@@ -43,7 +61,7 @@ func (m *measure) at(g *Group, r *Row) (num, den int) {
 func (m *measure) seed(g *Group, rows []*Row) (value *float64, there bool) {
 	num, den := 0, 0
 	var finished []*Row
-	for _, r := range rows {
+	for _, r := range m.mine(rows) {
 		if r.lost() {
 			continue
 		}
@@ -76,7 +94,7 @@ func (g *Group) values(m *measure) []*float64 {
 // pooled is a measure's two sums over all finished trials.
 func (g *Group) pooled(m *measure) (num, den int) {
 	for _, s := range g.Seeds {
-		for _, r := range s.Rows {
+		for _, r := range m.mine(s.Rows) {
 			if !r.lost() {
 				n, d := m.at(g, r)
 				num, den = num+n, den+d
@@ -97,6 +115,7 @@ type seedValue struct {
 
 // valueOf is a measure on one seed, with its bounds.
 func (m *measure) valueOf(g *Group, rows []*Row) seedValue {
+	rows = m.mine(rows)
 	value, there := m.seed(g, rows)
 	var p progress
 	p.add(rows)

@@ -15,6 +15,7 @@ import (
 type Row struct {
 	Key           string
 	Seed, Episode int
+	task          string
 	run           int // of the frame, that the trial is of
 	failed        bool
 	paid          *paid // what its calls took; nil where none was paid for

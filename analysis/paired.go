@@ -73,8 +73,8 @@ func pairGroups(a, b *Group, ma, mb *measure, sides [2]string) *paired {
 	p := &paired{measure: mb, sides: sides}
 	if a != nil && b != nil {
 		for _, s := range a.Seeds {
-			if rows := b.at(s.Seed); rows != nil {
-				p.pairUp(s.Seed, ma.valueOf(a, s.Rows), mb.valueOf(b, rows))
+			if as, bs := ma.mine(s.Rows), mb.mine(b.at(s.Seed)); len(as) > 0 && len(bs) > 0 {
+				p.pairUp(s.Seed, ma.valueOf(a, as), mb.valueOf(b, bs))
 			}
 		}
 	}

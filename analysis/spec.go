@@ -74,12 +74,15 @@ type spec struct {
 	by    []dim
 	order []dim    // of rows, where it is not that of by
 	pool  []string // regimes that have rows together as well
+	joins bool     // rows have the trials of both tasks
 	over  bool     // rows are by these dims alone, over everything else
 	plain bool     // the columns are these dims; wording and size are hidden where all rows have the same
 	keep  func(groups []*Group) []*Group
 	has   func(g *Group) bool // what a group must have for a row; nil for nothing
 	parts func(f *Frame, g *Group) []string
 	part  column // the label of a part
+	// against compares rows with others of the table.
+	against *pairing
 	// columns may depend on the groups: on what occurs in them.
 	columns func(f *Frame, groups []*Group) []column
 	dash    string // what a dash means here
@@ -99,8 +102,11 @@ func (f *Frame) groupsOf(s *spec) []*Group {
 		order = s.by
 	}
 	var clear func(*Setting)
-	if s.over {
+	switch {
+	case s.over:
 		clear = only(order...)
+	case s.joins:
+		clear = byTask.clear
 	}
 	groups := f.grouped(order, keep, clear)
 	if s.keep != nil {
@@ -172,6 +178,9 @@ func (f *Frame) table(s *spec) Table {
 			}
 		}
 		cols = append(cols, s.part)
+	}
+	if s.against != nil {
+		s.against.pair(f, rows)
 	}
 	cols = append(cols, s.columns(f, rows)...)
 	fill(&t, cols, rows)
