@@ -60,7 +60,7 @@ func (a *pairing) pair(f *Frame, rows []*Group) {
 		}
 		g.against = map[*measure]*paired{}
 		for _, m := range a.measures {
-			if p := pairGroups(base, g, m, m, [2]string{a.side(base), a.side(g)}); !p.missing {
+			if p := pairGroups(base, g, m, m, [2]string{a.side(base), a.side(g)}); p.shared > 0 {
 				g.against[m] = p
 				all, families = append(all, p), append(families, g.Model+" "+m.key)
 			}

@@ -213,7 +213,7 @@ func (p *twoRuns) table(task string, by dim, measures []*measure, margin func(*m
 		matched[a], matched[b] = true, true
 		for _, m := range measures {
 			v := &versus{Group: *a, a: a, b: b, other: b.Model, paired: pairGroups(a, b, m, m, [2]string{"A", "B"})}
-			if !v.missing {
+			if v.shared > 0 {
 				rows = append(rows, v)
 			}
 		}

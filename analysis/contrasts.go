@@ -10,9 +10,8 @@ import (
 	"github.com/spatialstale/spatialstale/stats"
 )
 
-// contrastRows returns a row for every contrast on every measure, by model, then
-// measure, then where it is tested. A contrast that a model has nowhere gets a
-// row of its own, without numbers.
+// contrastRows returns a row for every contrast on every measure that the run
+// has on a seed, by model, then measure, then where it is tested.
 func (f *Frame) contrastRows(contrasts []record.Contrast, measures []string) []*versus {
 	walks := f.grouped([]dim{byModel, byModality, byRegime}, func(s *Setting) bool { return s.Task == record.Navigate }, nil)
 	var rows []*versus
@@ -24,19 +23,9 @@ func (f *Frame) contrastRows(contrasts []record.Contrast, measures []string) []*
 			}
 		}
 		for _, name := range measures {
-			m := rateNamed(name)
-			found := map[record.Contrast]bool{}
 			for _, at := range places {
 				for _, c := range contrasts {
-					some := contrastsAt(walks, at, c, m)
-					found[c] = found[c] || len(some) > 0
-					rows = append(rows, some...)
-				}
-			}
-			for _, c := range contrasts {
-				if !found[c] {
-					rows = append(rows, &versus{Group: Group{Setting: Setting{Model: model}}, contrast: c, anywhere: true,
-						paired: &paired{measure: m, missing: true, sides: [2]string{c.B, c.A}}})
+					rows = append(rows, contrastsAt(walks, at, c, rateNamed(name))...)
 				}
 			}
 		}
@@ -67,8 +56,9 @@ func contrastsAt(walks []*Group, at Setting, c record.Contrast, m *measure) []*v
 			v := &versus{Group: Group{Setting: a.Setting, runs: slices.Concat(a.runs, b.runs)}, contrast: c, a: b, b: a}
 			v.Batch = cmp.Or(a.Batch, b.Batch)
 			// The difference is the first strategy's value minus the second's.
-			v.paired = pairGroups(b, a, m, m, [2]string{c.B, c.A})
-			rows = append(rows, v)
+			if v.paired = pairGroups(b, a, m, m, [2]string{c.B, c.A}); v.shared > 0 {
+				rows = append(rows, v)
+			}
 		}
 	}
 	return rows
@@ -122,21 +112,9 @@ func contrastCell(c record.Contrast) Cell {
 func (f *Frame) contrastLabels(rows []*versus) []versusColumn {
 	var groups []*Group
 	for _, v := range rows {
-		if !v.anywhere {
-			g := v.Group
-			g.Strategy = v.contrast.String() // what batches, framings and grids may vary within
-			groups = append(groups, &g)
-		}
-	}
-	blank := func(c versusColumn) versusColumn {
-		of := c.cell
-		c.cell = func(v *versus) Cell {
-			if v.anywhere {
-				return Cell{Short: "any"}
-			}
-			return of(v)
-		}
-		return c
+		g := v.Group
+		g.Strategy = v.contrast.String() // what batches, framings and grids may vary within
+		groups = append(groups, &g)
 	}
 	var cols []versusColumn
 	for i, c := range versusLabels(f.labels([]dim{byModel, byModality, byRegime}, true, groups)) {
@@ -145,9 +123,6 @@ func (f *Frame) contrastLabels(rows []*versus) []versusColumn {
 		}
 		if c.Key == byRegime.Key { // by its number alone
 			c.cell = func(v *versus) Cell { return Cell{Label: v.Regime} }
-		}
-		if i > 0 {
-			c = blank(c)
 		}
 		cols = append(cols, c)
 		if i == 0 {
@@ -171,13 +146,13 @@ func (f *Frame) contrastsTable() Table {
 	if len(rows) > 0 {
 		t.Notes = testNotes(tests.Bootstrap, "all contrasts of one model on one measure that a run plans", tests.Family.Alpha)
 	}
-	f.finishContrasts(&t, rows, &tests)
+	f.finishContrasts(&t, rows, tests.Contrasts, &tests)
 	return t
 }
 
 // finishContrasts says what lost trials, missing strategies and the declaration
 // mean for a table of contrasts.
-func (f *Frame) finishContrasts(t *Table, rows []*versus, tests *record.Tests) {
+func (f *Frame) finishContrasts(t *Table, rows []*versus, declared []record.Contrast, tests *record.Tests) {
 	if len(rows) > 0 {
 		warnings, notes := f.declarationNotes()
 		t.Warnings = append(t.Warnings, warnings...)
@@ -185,13 +160,13 @@ func (f *Frame) finishContrasts(t *Table, rows []*versus, tests *record.Tests) {
 		t.Notes = append(append(t.Notes, notes...), reachNotes(pairsOf(rows), tests.Family.Alpha)...)
 	}
 	var missing []string
-	for _, v := range rows {
-		if v.missing {
-			addNew(&missing, contrastCell(v.contrast).Short)
+	for _, c := range declared {
+		if len(rows) > 0 && !slices.ContainsFunc(rows, func(v *versus) bool { return v.contrast == c }) {
+			missing = append(missing, contrastCell(c).Short)
 		}
 	}
 	if len(missing) > 0 {
-		t.Notes = append(t.Notes, "Not in this run, and in no family: "+strings.Join(missing, ", ")+". To have them: run with --strategy and both strategies.")
+		t.Notes = append(t.Notes, "Declared, but not in this run, and in no family: "+strings.Join(missing, ", ")+". To have them: run with --strategy and both strategies.")
 	}
 	f.finishTable(t, "", modelsOf(groupsOf(rows)))
 }
@@ -209,7 +184,7 @@ func (f *Frame) equivalence() Table {
 		Need:  "episodes under the strategies of a declared equivalence, such as oracle and omcd: spatialstale run --task navigate"}
 	cols := append(f.contrastLabels(rows), seedsOfPairs, sideColumn("first", "first", sideB), sideColumn("second", "second", sideA), testColumns("difference", "difference of shares", false)[0])
 	fill(&t, append(append(cols, equivalenceColumns(eq, false)...), lossColumns(rows)...), rows)
-	f.finishContrasts(&t, rows, &tests)
+	f.finishContrasts(&t, rows, eq.Contrasts, &tests)
 	return t
 }
 
@@ -284,7 +259,7 @@ func asks(c record.Contrast) string {
 // back, of the contrasts that are declared.
 func (f *Frame) headline() Table {
 	tests := f.tests()
-	shown := func(v *versus) bool { return asks(v.contrast) != "" && !v.missing }
+	shown := func(v *versus) bool { return asks(v.contrast) != "" }
 	byMeasure := map[*versus]map[string]*versus{}
 	first := map[string]*versus{}
 	var rows []*versus

@@ -179,7 +179,7 @@ func (f *Frame) modalityRows() []*versus {
 		seen := g.Setting
 		seen.Modality = record.Vision
 		v := &versus{Group: Group{Setting: g.Setting}, a: g, b: f.groups[seen]}
-		if v.paired = pairGroups(g, f.groups[seen], f1, f1, [2]string{record.Text, record.Vision}); !v.missing {
+		if v.paired = pairGroups(g, f.groups[seen], f1, f1, [2]string{record.Text, record.Vision}); v.shared > 0 {
 			rows = append(rows, v)
 		}
 	}

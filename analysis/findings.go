@@ -26,7 +26,7 @@ func (f *Frame) Summary() Summary {
 	models := f.models()
 	slices.SortStableFunc(models, func(a, b string) int { return index(isControl(a)) - index(isControl(b)) })
 	tests := f.tests()
-	rows := f.contrasted(&tests, func(v *versus) bool { return asks(v.contrast) != "" && v.measure.key == record.Death && !v.missing })
+	rows := f.contrasted(&tests, func(v *versus) bool { return asks(v.contrast) != "" && v.measure.key == record.Death })
 	var contrasts []contrastFinding
 	for _, m := range models {
 		for _, h := range headlines {

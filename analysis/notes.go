@@ -231,7 +231,6 @@ func (f *Frame) ask(need string) string {
 
 // The codes of warnings of the frame's own.
 const (
-	NotRun     stats.Code = "not-run"     // a run lacks what a number would be of
 	Overturn   stats.Code = "overturn"    // lost trials could overturn a verdict or a star
 	NotOurs    stats.Code = "not-ours"    // a published figure has nothing of ours next to it, though the run has its model
 	InPaper    stats.Code = "in-paper"    // what the paper says of a figure of its own
@@ -241,7 +240,6 @@ const (
 // footnoteWords say for people what a warning's code means. A warning's own
 // text, which has the numbers, is in the data.
 var footnoteWords = map[stats.Code]string{
-	NotRun:               "the run has no trials to compare: it lacks a strategy of the contrast, or lost every seed’s trials",
 	Overturn:             "lost trials could overturn this: had they all gone one way, it would not be so",
 	stats.CannotReach:    "so few seeds, in so large a family, cannot reach the level at all, whatever they say",
 	stats.AllZero:        "no seed differs, which is no evidence either way",

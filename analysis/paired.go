@@ -31,8 +31,7 @@ type paired struct {
 	measure *measure
 	sides   [2]string // what A and B are
 	pairs   []SeedPair
-	shared  int  // seeds that both conditions plan
-	missing bool // the run does not plan both conditions
+	shared  int // seeds that both conditions plan
 
 	lossy         bool      // some seed has lost a trial
 	partial       int       // of the pairs, those of which some trials are lost
@@ -78,7 +77,6 @@ func pairGroups(a, b *Group, ma, mb *measure, sides [2]string) *paired {
 			}
 		}
 	}
-	p.missing = p.shared == 0
 	p.differ()
 	return p
 }
@@ -125,7 +123,7 @@ func testAll(rows []*paired, tests *record.Tests, interval func(i int) bool, fam
 	inParallel(len(rows), func(i int) { rows[i].test(tests.Bootstrap, interval(i)) })
 	families := map[string][]*paired{}
 	for i, p := range rows {
-		if name := family(i); name != "" && !p.missing {
+		if name := family(i); name != "" {
 			families[name] = append(families[name], p)
 		}
 	}
@@ -240,9 +238,6 @@ func (p *paired) differenceCell() Cell {
 		c.Value = new(stats.Mean(p.differences)) // without what is only rounding
 	}
 	c.Pairs, c.Sides = p.pairs, p.sides
-	if p.missing && len(p.sides[0])*len(p.sides[1]) > 0 {
-		c.Warnings = []stats.Warning{{Code: NotRun, Text: fmt.Sprintf("the run has no episodes of both %s and %s on one seed", record.Strategies.Label(p.sides[1]), record.Strategies.Label(p.sides[0]))}}
-	}
 	return c
 }
 
@@ -315,7 +310,6 @@ type versus struct {
 	Group    // what the row is about; its seeds are those of neither side
 	contrast record.Contrast
 	a, b     *Group // nil when the run lacks one
-	anywhere bool   // stands for all regimes and modalities, because it is in none
 	other    string // in a comparison of two runs, the model of B
 	*paired
 	equal    stats.EquivalenceResult

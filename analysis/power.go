@@ -65,7 +65,7 @@ func (f *Frame) Power(d Design) Table {
 	f.finish()
 	var rows []*powerRow
 	for _, v := range f.contrastRows(d.Tests.Contrasts, d.Tests.Family.Measures) {
-		if v.missing || len(v.differences) < 2 {
+		if len(v.differences) < 2 {
 			continue
 		}
 		within := func(g *Group) (variance float64, episodes int) {
