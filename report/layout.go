@@ -74,7 +74,8 @@ func (l *layout) Intro() string {
 // section, and all of several rows agree.
 func constant(t *analysis.Table, i int) bool {
 	col := &t.Columns[i]
-	if col.Section || len(t.Rows) < 2 || col.Kind != analysis.Label && col.Kind != analysis.Count {
+	said := col.Kind == analysis.Label || col.Kind == analysis.Count && heading(col) == col.Unit // as in "50 seeds"
+	if col.Section || len(t.Rows) < 2 || !said {
 		return false
 	}
 	first := show(col, &t.Rows[0][i], roomy)
