@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ type Query struct {
 	Desc   bool
 	Offset int
 	Limit  int // 0 for all
+	Brief  bool // without the calls, which take the longest
 }
 
 // listColumns are what rows can be chosen and ordered by, as SQL.
@@ -69,7 +71,10 @@ func (q *Query) where() (text string, args []any, err error) {
 			marks[i] = "?"
 			args = append(args, v)
 		}
-		parts = append(parts, fmt.Sprintf("CAST(%s AS TEXT) IN (%s)", column, strings.Join(marks, ",")))
+		if name != "trial" { // which is a text, and has an index
+			column = "CAST(" + column + " AS TEXT)"
+		}
+		parts = append(parts, fmt.Sprintf("%s IN (%s)", column, strings.Join(marks, ",")))
 	}
 	if len(parts) > 0 {
 		text = " WHERE " + strings.Join(parts, " AND ")
@@ -84,7 +89,11 @@ func (r *Run) Rows(q Query) (rows []Row, all int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := r.db.queryRow("SELECT count(*)"+rowsFrom+where, args...).Scan(&all); err != nil {
+	from := rowsFrom
+	if where == "" {
+		from = " FROM plan"
+	}
+	if err := r.db.queryRow("SELECT count(*)"+from+where, args...).Scan(&all); err != nil {
 		return nil, 0, r.broken("the trials", err)
 	}
 	order := "p.ordinal"
@@ -93,20 +102,24 @@ func (r *Run) Rows(q Query) (rows []Row, all int, err error) {
 		if !known {
 			return nil, 0, fmt.Errorf("trials have no column %q to order them by; they have %s", q.Order, strings.Join(Columns(), ", "))
 		}
-		order = column + map[bool]string{true: " DESC"}[q.Desc] + " NULLS LAST, p.ordinal"
+		order = "nullif(" + column + ", '')" + map[bool]string{true: " DESC"}[q.Desc] + " NULLS LAST, p.ordinal"
 	}
 	limit := q.Limit
 	if limit == 0 {
 		limit = -1
 	}
-	query := `WITH page AS (SELECT p.*, r.outcome, r.error, r.death_cause, r.moves, r.fallbacks, r.tp, r.fp, r.fn, r.tn, r.unanswered, row_number() OVER (ORDER BY ` + order + `) AS place` +
-		rowsFrom + where + ` ORDER BY place LIMIT ? OFFSET ?)
-SELECT key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode,
+	calls := "0, 0, 0, 0.0"
+	if !q.Brief {
+		const of = " FROM calls c WHERE c.trial = p.ordinal), "
+		calls = "(SELECT count(*)" + of + "(SELECT coalesce(sum(input_tokens), 0)" + of + "(SELECT coalesce(sum(output_tokens), 0)" + of + "(SELECT coalesce(sum(latency_ns), 0) / 1e9 FROM calls c WHERE c.trial = p.ordinal)"
+	}
+	// The page is found by what it is ordered by alone; the rest is read for its rows.
+	query := `SELECT key, task, model, modality, regime, seed, rows, cols, strategy, batch, framing, episode,
   coalesce(outcome, ''), coalesce(error, ''), coalesce(death_cause, ''), moves, coalesce(fallbacks, 0),
   coalesce(tp, 0), coalesce(fp, 0), coalesce(fn, 0), coalesce(tn, 0), coalesce(unanswered, 0),
-  (SELECT count(*) FROM calls c WHERE c.trial = ordinal), (SELECT coalesce(sum(input_tokens), 0) FROM calls c WHERE c.trial = ordinal),
-  (SELECT coalesce(sum(output_tokens), 0) FROM calls c WHERE c.trial = ordinal), (SELECT coalesce(sum(latency_ns), 0) / 1e9 FROM calls c WHERE c.trial = ordinal)
-FROM page ORDER BY place`
+  ` + calls + `
+FROM (SELECT p.ordinal AS place` + rowsFrom + where + ` ORDER BY ` + order + ` LIMIT ? OFFSET ?)
+JOIN plan p ON p.ordinal = place LEFT JOIN results r ON r.trial = p.ordinal ORDER BY ` + order
 	r.each("the trials", query, append(args, limit, q.Offset), func(s *sql.Rows) error {
 		var t Row
 		rows = append(rows, t)
@@ -120,18 +133,47 @@ FROM page ORDER BY place`
 }
 
 // Choices are the values of columns among the planned trials, those of which
-// there are several; in the order of their first trial.
+// there are several, in the order of their first trial. Of what only ends can say,
+// the outcome and the cause of death, they are all that there can be.
 func (r *Run) Choices() (map[string][]string, error) {
+	names := []string{"task", "model", "modality", "regime", "strategy", "batch", "framing", "size"}
+	columns := make([]string, len(names))
+	for i, name := range names {
+		columns[i] = "CAST(" + listColumns[name] + " AS TEXT)"
+	}
 	out := map[string][]string{}
-	for _, name := range []string{"task", "model", "modality", "regime", "strategy", "batch", "framing", "size", "seed", "outcome", "cause"} {
-		all, err := values[string](r, "the plan", "SELECT CAST("+listColumns[name]+" AS TEXT)"+rowsFrom+" GROUP BY 1 ORDER BY min(p.ordinal)")
-		if err != nil {
-			return nil, err
-		}
-		if len(all) > 1 {
-			out[name] = all
+	add := func(name, value string) {
+		if !slices.Contains(out[name], value) {
+			out[name] = append(out[name], value)
 		}
 	}
+	var err error
+	var settings [8]string
+	r.each("the plan", "SELECT "+strings.Join(columns, ", ")+" FROM plan p GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY min(ordinal)", nil, func(s *sql.Rows) error {
+		v := &settings
+		if err := s.Scan(&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]); err != nil {
+			return err
+		}
+		for i, name := range names {
+			add(name, v[i])
+		}
+		return nil
+	}, func(e error) bool { err = e; return e == nil })
+	if err != nil {
+		return nil, err
+	}
+	if out["seed"], err = values[string](r, "the plan", "SELECT CAST(seed AS TEXT) FROM plan GROUP BY seed ORDER BY min(ordinal)"); err != nil {
+		return nil, err
+	}
+	if slices.Contains(out["task"], record.Detect) {
+		add("outcome", record.Done)
+	}
+	if slices.Contains(out["task"], record.Navigate) {
+		out["outcome"] = append(out["outcome"], record.Outcomes.Names()...)
+		out["cause"] = record.Causes.Names()
+	}
+	out["outcome"] = append(out["outcome"], record.Failed, "")
+	maps.DeleteFunc(out, func(_ string, values []string) bool { return len(values) < 2 })
 	return out, nil
 }
 
