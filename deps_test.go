@@ -54,8 +54,8 @@ var mayImport = map[string][]string{
 	"report/figure":    {"lake", "observe", "analysis", "stats"},
 	"examples/agent":   {"audit"},
 	"results":          {"llm/price", "study", "run", "analysis", "report"},
-	"play":             {},
-	"view":             {"store", "run", "results", "report"},
+	"play":             {"lake", "memory", "observe", "llm", "study", "run", "store"},
+	"view":             {"store", "run", "results", "report", "play", "lake"},
 	"cmd/spatialstale": {"*"},
 }
 

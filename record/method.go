@@ -15,6 +15,9 @@ const (
 	MemoryPrefix  = "memory/"
 )
 
+// PersonPrefix begins the names of people who answer in a model's place.
+const PersonPrefix = "human/"
+
 // IsPlanned reports whether trials are planned for a model of that name: they
 // are not for the program of a strategy.
 func IsPlanned(model string) bool {

@@ -307,6 +307,19 @@ func (t *Trial) Fallbacks() int {
 	return n
 }
 
+// Repaired counts the replies of audits that were read only with a repair.
+func (t *Trial) Repaired() int {
+	n := 0
+	for i := range t.Windows {
+		for k := range t.Windows[i].Replies {
+			if len(t.Windows[i].Replies[k].Repairs) > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // DroppedFlips counts the scheduled flips that were dropped.
 func (t *Trial) DroppedFlips() int {
 	n := 0

@@ -264,7 +264,7 @@ func manifest(m record.Manifest) (string, error) {
 	m.Instances, m.Prompts = nil, nil
 	var b strings.Builder
 	err := indented(&b, m, "  ")
-	return b.String(), err
+	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(b.String()), err
 }
 
 // quoted protects a word from a shell.

@@ -51,7 +51,7 @@ const (
 
 // estimateModel estimates one model's part of a plan.
 func estimateModel(name string, volumes []Volume, params llm.Params, prices *price.List, detail string) Estimate {
-	e := Estimate{Model: name, Control: IsControl(name) || study.IsAgent(name), Input: &Bounds{}}
+	e := Estimate{Model: name, Control: IsControl(name) || !study.HasServer(name), Input: &Bounds{}}
 	p, priced := prices.Of(name)
 	if priced && !e.Control {
 		e.Price = p

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,6 +43,8 @@ type ModelOptions struct {
 // calls.
 const NameCallsVar = "SPATIALSTALE_NAME_CALLS"
 
+var personName = regexp.MustCompile(`^[\pL\pN][\pL\pN._-]{0,63}$`)
+
 // IsControl reports whether a model is a built-in control, which has no server.
 func IsControl(name string) bool { return strings.HasPrefix(name, reference.Prefix) }
 
@@ -51,6 +54,12 @@ func NameModels(names []string) error {
 	for i, name := range names {
 		if study.IsAgent(name) {
 			continue // the study says what it is, and checks it
+		}
+		if person, ok := strings.CutPrefix(name, record.PersonPrefix); ok {
+			if !personName.MatchString(person) {
+				return UsageError{fmt.Errorf("%s: a person's name has letters, digits, and . _ - behind the first", name)}
+			}
+			continue
 		}
 		if IsControl(name) {
 			c, err := reference.New(name)

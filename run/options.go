@@ -24,7 +24,8 @@ type Options struct {
 	// not say otherwise.
 	Models map[string]ModelOptions
 	// Programs answer in place of the study's methods, by the names of study.Methods:
-	// those that the caller has itself. The others are opened.
+	// those that the caller has itself. The others are opened. They also answer
+	// for people, by the names of their models.
 	Programs map[string]llm.Model
 	// Getenv looks up the variables that hold keys and addresses (EnvFile); nil
 	// for the process's own.

@@ -54,7 +54,7 @@ func Resume(ctx context.Context, dir string, o ResumeOptions) (*Session, error) 
 	if err := s.checkSight(ctx); err != nil {
 		return nil, err
 	}
-	how.Sync = s.paid != nil || len(s.methods) > 0
+	how.Sync = s.precious()
 	if len(o.Add) > 0 {
 		instances, err := s.study.Instances()
 		if err != nil {

@@ -200,6 +200,14 @@ func (s *Session) open(before []record.ModelInfo) error {
 		if study.IsAgent(name) {
 			continue
 		}
+		if study.IsPerson(name) {
+			person := s.options.Programs[name]
+			if person == nil {
+				return UsageError{fmt.Errorf("%s is a person, who plays with spatialstale play or on the pages of spatialstale view; a run asks them nothing", name)}
+			}
+			s.models[name] = s.learned.add(record.ModelInfo{Name: name, Note: "a person"}, person)
+			continue
+		}
 		if IsControl(name) {
 			c, err := reference.New(name)
 			if err != nil {
@@ -320,7 +328,7 @@ func (s *Session) create(m record.Manifest, instances []record.Instance) (*store
 				s.dir = fmt.Sprintf("%s-%d", name, i)
 			}
 		}
-		w, err := store.Create(s.dir, m, s.study.Specs(), instances, store.Options{Sync: s.paid != nil || len(s.methods) > 0})
+		w, err := store.Create(s.dir, m, s.study.Specs(), instances, store.Options{Sync: s.precious()})
 		if s.options.Dir == "" && errors.Is(err, store.ErrExists) && i < 100 {
 			continue
 		}
@@ -342,6 +350,7 @@ func (s *Session) begin(ctx context.Context, w *store.Writer) error {
 	if err := s.learned.write(s.learned.models()); err != nil {
 		return errors.Join(err, s.closeSpending(), w.Close())
 	}
+	go s.obey()
 	go func() {
 		defer close(s.done)
 		defer s.events.end()
@@ -399,6 +408,11 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) 
 // stopped reports whether the run was ended from outside, or by its budget.
 func (s *Session) stopped(err error) bool {
 	return errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled) || errors.Is(err, llm.ErrBudget)
+}
+
+// precious reports whether some answers cannot be had again for nothing.
+func (s *Session) precious() bool {
+	return s.paid != nil || len(s.methods) > 0 || slices.ContainsFunc(s.study.Models, study.IsPerson)
 }
 
 func (s *Session) closeSpending() error {

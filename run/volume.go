@@ -64,7 +64,7 @@ func Volumes(s *study.Study) ([]Volume, error) {
 		out[i].Calls = c
 		at[c.group()] = i
 	}
-	models := slices.DeleteFunc(slices.Clone(s.Models), study.IsAgent) // whose requests have no tokens
+	models := slices.DeleteFunc(slices.Clone(s.Models), func(m string) bool { return !study.HasServer(m) }) // whose tokens nobody counts
 	if len(models) == 0 || len(calls) == 0 {
 		return out, nil
 	}
@@ -75,7 +75,7 @@ func Volumes(s *study.Study) ([]Volume, error) {
 	var previous record.Spec // of the trial that was measured last
 	measured := map[record.Spec]*measure{}
 	for t := range s.Plan() {
-		if study.IsAgent(t.Model) {
+		if !study.HasServer(t.Model) {
 			continue
 		}
 		if t.Seed != previous.Seed || t.Rows != previous.Rows || t.Cols != previous.Cols {

@@ -303,7 +303,7 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 			return nil, fmt.Errorf("run: no model for %s", name)
 		}
 		r.breaker[name] = newBreaker(name, opts.MaxErrors, r.shutdown.quit)
-		model = llm.Journaled(&stoppable{model, r.shutdown, r.breaker[name]}, name, &journal{opts.Recorder, opts.Paid[name]}, opts.Now)
+		model = llm.Journaled(&stoppable{model, r.shutdown, r.breaker[name]}, name, &journal{opts.Recorder, opts.Paid[name] || study.IsPerson(name)}, opts.Now)
 		if err := r.prepare(name, model, opts.Prompts); err != nil {
 			return nil, err
 		}

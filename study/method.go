@@ -107,6 +107,14 @@ func (m *Method) IsSent(want string) bool { return slices.Contains(m.Wants, want
 // and judges nothing.
 func IsAgent(model string) bool { return strings.HasPrefix(model, record.AgentPrefix) }
 
+// IsPerson reports whether a person answers in the model's place: to the same
+// prompts, by the same strategies.
+func IsPerson(model string) bool { return strings.HasPrefix(model, record.PersonPrefix) }
+
+// HasServer reports whether a model may be paid for by its tokens: it is neither a
+// program of one's own nor a person.
+func HasServer(model string) bool { return !IsAgent(model) && !IsPerson(model) }
+
 // Methods returns the study's methods by the names under which their calls are
 // recorded.
 func (s *Study) Methods() map[string]*Method {

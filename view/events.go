@@ -68,7 +68,7 @@ func (v *Viewer) listPart(search string) (string, error) {
 		return "", err
 	}
 	var b bytes.Buffer
-	err = templates.ExecuteTemplate(&b, "runs", map[string]any{"Runs": runs, "Folder": v.options.Folder, "Search": search})
+	err = templates.ExecuteTemplate(&b, "runs", map[string]any{"Runs": v.rows(runs), "Folder": v.options.Folder, "Search": search})
 	return b.String(), err
 }
 

@@ -116,10 +116,6 @@ func (v *Viewer) run(w http.ResponseWriter, r *http.Request) error {
 	if q.Offset, err = whole(r, "from"); err != nil {
 		return err
 	}
-	choices, err := stored.Choices()
-	if err != nil {
-		return err
-	}
 	address := url.Values{"name": {l.Name}}
 	for _, c := range sortable {
 		value := r.FormValue(c.name)
@@ -137,9 +133,20 @@ func (v *Viewer) run(w http.ResponseWriter, r *http.Request) error {
 			address.Set(key, value)
 		}
 	}
-	rows, all, err := stored.Rows(q)
+	rows, all, choices, err := v.rowsOf(&l, stored, q)
 	if err != nil {
 		return badRequest{err}
+	}
+	repaired := map[string]string{}
+	for i := range rows {
+		if rows[i].Outcome == "" {
+			continue
+		}
+		t, err := stored.Trial(rows[i].Key)
+		if err != nil {
+			return err
+		}
+		repaired[rows[i].Key] = strconv.Itoa(t.Repaired())
 	}
 	at := func(from int) string {
 		if from < 0 || from >= all {
@@ -190,7 +197,7 @@ func (v *Viewer) run(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return v.page(w, http.StatusOK, "run", map[string]any{
-		"Title": l.Name, "Run": l, "Live": live, "Columns": columns, "Rows": rows, "All": all, "From": q.Offset + 1, "To": q.Offset + len(rows),
+		"Title": l.Name, "Run": l, "Live": live, "Columns": columns, "Rows": rows, "Repaired": repaired, "All": all, "From": q.Offset + 1, "To": q.Offset + len(rows),
 		"Before": at(q.Offset - pageRows), "After": at(q.Offset + pageRows), "Query": template.URL(query(l.Name)), "Filtered": len(q.Where) > 0,
 		"Sort": r.FormValue("sort"), "Desc": r.FormValue("desc"),
 	})
@@ -214,6 +221,11 @@ type live struct {
 	Run   run.Listed
 	Words string
 	Calls []store.LastCall
+	soFar
+	Can   string // what can be done with it from here: "stop", "resume" or nothing
+	Ended string // why it ended, when it had begun here
+	Game  bool   // a person plays it here
+	Query template.URL
 }
 
 // lastCalls is how many of the last replies are shown, and how much of each.
@@ -223,6 +235,25 @@ func (v *Viewer) status(l *run.Listed, stored *run.Stored) (now live, err error)
 	now.Run = *l
 	if v.options.Words != nil {
 		now.Words = v.options.Words(l.Dir)
+	}
+	now.soFar, now.Query = v.soFar(l), template.URL(query(l.Name))
+	b := v.begunIn(l.Dir)
+	if b != nil {
+		all, _ := b.session.Progress()
+		now.Words, now.Game = all.Words(), b.person != nil
+	}
+	v.mu.Lock()
+	now.Ended = v.ended[l.Dir]
+	v.mu.Unlock()
+	switch {
+	case !v.controls():
+	case l.Writing:
+		now.Can = "stop"
+	case l.Done < l.Planned || l.Failed > 0:
+		now.Can = "resume"
+	}
+	if now.Game { // the replies of a person who still plays are their own
+		return now, nil
 	}
 	now.Calls, err = stored.Last(lastCalls, lastCharacters)
 	return now, err

@@ -1,13 +1,15 @@
 // Package view shows runs in a browser: every run below a folder, how far each is
 // while it goes on, its tables and figures, its trials in pages from its database,
-// and any trial step by step, alone or beside another.
+// and any trial step by step, alone or beside another. With a token it also stops
+// runs, goes on with them, and lets a person play.
 //
-// It refuses to change anything, to answer for another host than those it was
-// told, and to read a run that is not below its folder.
+// It refuses to answer without its token, for another host than those it was told,
+// or to another page, and to read a run that is not below its folder.
 package view
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -19,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spatialstale/spatialstale/report"
@@ -31,6 +34,9 @@ type Options struct {
 	Folder string // in which runs are looked for
 	// Hosts are names besides those of the loopback that requests may be for.
 	Hosts []string
+	// Token is what a browser must bring once, in an address; empty for a viewer that
+	// asks for none, and changes nothing.
+	Token string
 	// Words are what the process itself knows of a run that it makes, which the
 	// database does not: calls under way, waits and their reasons. Nil for nothing.
 	Words func(dir string) string
@@ -41,9 +47,21 @@ type Options struct {
 // A Viewer is an http.Handler.
 type Viewer struct {
 	options Options
-	mux     *http.ServeMux
+	mux     http.Handler
+	ctx     context.Context // of what begins here
+	leave   context.CancelFunc
+	working sync.WaitGroup // what has begun here
+
+	reading sync.Mutex // of what runs come to, one at a time
+
+	listingOne sync.Mutex
+	listings   []keptListing
+	warmed     atomic.Bool
 
 	mu      sync.Mutex
+	begun   map[string]*begun     // by folder
+	ended   map[string]string     // why what had begun here ended, by folder
+	comes   map[string]*soFar     // by folder
 	listed  map[string]run.Listed // of runs that have ended, by folder, to be read once
 	reports map[string]made
 }
@@ -68,20 +86,29 @@ func New(o Options) *Viewer {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
-	v := &Viewer{options: o, mux: http.NewServeMux(), listed: map[string]run.Listed{}, reports: map[string]made{}}
+	v := &Viewer{options: o, listed: map[string]run.Listed{}, reports: map[string]made{},
+		begun: map[string]*begun{}, ended: map[string]string{}, comes: map[string]*soFar{}}
+	v.ctx, v.leave = context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	v.mux = http.NewCrossOriginProtection().Handler(mux)
 	text := func(kind, content string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
 		}
 	}
-	v.mux.Handle("GET /assets/style.css", text("text/css; charset=utf-8", report.Styles()+viewCSS))
-	v.mux.Handle("GET /assets/view.js", text("text/javascript; charset=utf-8", report.Player()+viewJS))
-	for path, page := range map[string]func(http.ResponseWriter, *http.Request) error{
+	mux.Handle("GET /assets/style.css", text("text/css; charset=utf-8", report.Styles()+viewCSS))
+	mux.Handle("GET /assets/view.js", text("text/javascript; charset=utf-8", report.Player()+viewJS))
+	pages := map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}": v.list, "GET /run": v.run, "GET /report": v.report, "GET /trial": v.trial,
 		"GET /prompt": v.prompt, "GET /part": v.part, "GET /events": v.events,
-	} {
-		v.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+	}
+	if v.controls() {
+		pages["POST /stop"], pages["POST /resume"] = v.stop, v.resume
+		pages["GET /play"], pages["POST /play"], pages["GET /walk"], pages["POST /walk"] = v.newGame, v.begin, v.walk, v.answer
+	}
+	for path, page := range pages {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			if err := page(w, r); err != nil {
 				v.fail(w, r, err)
 			}
@@ -102,7 +129,9 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("this viewer does not answer for the host %q", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
-	v.mux.ServeHTTP(w, r)
+	if v.known(w, r) {
+		v.mux.ServeHTTP(w, r)
+	}
 }
 
 // allowed reports whether a request is for a host that is ours: a page of another
@@ -149,9 +178,23 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return 100 * a / b
 	},
+	"pick": func(chosen, value, words string) option { return option{value, words, chosen == value} },
+	"named": func(name string, rows [][]boardCell) any {
+		return struct {
+			Name string
+			Rows [][]boardCell
+		}{name, rows}
+	},
+	"url":  func(s string) template.URL { return template.URL(s) }, // a picture that this program has made
 	"join": strings.Join, "thousands": thousands, "cell": cell, "brief": brief,
 	"seconds": func(s float64) string { return strconv.FormatFloat(s, 'f', 1, 64) },
 }).Parse(pagesHTML))
+
+// An option of a choice.
+type option struct {
+	Value, Words string
+	Chosen       bool
+}
 
 // page writes a page from a template.
 func (v *Viewer) page(w http.ResponseWriter, status int, name string, data any) error {
@@ -213,7 +256,25 @@ func (v *Viewer) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return v.page(w, http.StatusOK, "list", map[string]any{"Title": "Runs", "Folder": v.options.Folder, "Runs": runs, "Search": r.FormValue("q"), "Now": time.Now()})
+	return v.page(w, http.StatusOK, "list", map[string]any{"Title": "Runs", "Folder": v.options.Folder, "Runs": v.rows(runs), "Search": r.FormValue("q"), "Controls": v.controls()})
+}
+
+// A listRow is a run and what it comes to, in a sentence.
+type listRow struct {
+	run.Listed
+	Finding string
+}
+
+func (v *Viewer) rows(runs []run.Listed) []listRow {
+	v.warm(runs)
+	out := make([]listRow, len(runs))
+	for i := range runs {
+		out[i].Listed = runs[i]
+		if now := v.soFar(&runs[i]); len(now.Findings) > 0 {
+			out[i].Finding = now.Findings[0]
+		}
+	}
+	return out
 }
 
 // runs are those of which the name, study, models or state have all words of a

@@ -24,7 +24,10 @@ import (
 	"github.com/spatialstale/spatialstale/view"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Connections to a model that answers no more are kept for a while.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+}
 
 // start begins a run of the quick preset with further settings.
 func start(t *testing.T, folder, name, settings string) *run.Session {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/play"
@@ -15,53 +18,64 @@ import (
 )
 
 type playCmd struct {
-	Name     string   `default:"human" help:"What you are called in reports, behind agent/: letters, digits, - and _."`
-	Seed     []string `placeholder:"SEED,…" help:"Lakes by their seeds; the first of the study's unless given."`
-	Regime   []string `default:"L2" enum:"L1,L2,L3" help:"How the lake changes: L1, L2 or L3."`
-	Strategy []string `default:"no-filter" help:"The memory that you are told: no-memory, no-filter or oracle."`
-	Episodes int      `default:"1" help:"Episodes on each lake."`
-	Out      string   `placeholder:"DIR" help:"Run folder; runs/play-NAME unless given. One that is there already is gone on with."`
+	Name     string     `default:"me" help:"What you are called in reports, behind human/: letters, digits, . - and _."`
+	Task     string     `default:"navigate" enum:"navigate,detect" help:"navigate, walk to the goal; or detect, say which entries of the memory are stale."`
+	Seed     []string   `placeholder:"SEED,…" help:"Lakes by their seeds; the first of a study unless given."`
+	Regime   []string   `default:"L2" enum:"L1,L2,L3" help:"How the lake changes: L1, L2 or L3."`
+	Strategy []string   `placeholder:"NAME,…" help:"The memory that you are told: no-memory, no-filter (unless given), oracle, or omcd, whose audits you make yourself. For detect: omcd, ten entries at a time, or self-verify, all at once."`
+	Size     study.Size `default:"8x8" help:"Size of the lake, 4 to 64 cells a side."`
+	Radius   int        `name:"view-radius" placeholder:"R" help:"See only cells within R moves of you."`
+	Episodes int        `default:"1" help:"Episodes on each lake."`
+	Out      string     `placeholder:"DIR" help:"Run folder; runs/play-NAME unless given. A game that is there already is gone on with."`
+	Browser  bool       `help:"Play in a browser, where the lake can be a picture."`
 }
 
-// Run lets a person walk.
+// Run lets a person play.
 func (c *playCmd) Run(e *env) error {
 	dir := c.Out
 	if dir == "" {
 		dir = filepath.Join(runsFolder, "play-"+c.Name)
 	}
-	ctx, cancel := context.WithCancel(e.ctx)
-	defer cancel()
-	person := play.New(os.Stdin, e.stdout, isTerminal(e.stdout))
-	address, err := person.Serve(ctx)
-	if err != nil {
+	if c.Browser {
+		return c.browse(e, dir)
+	}
+	ctx, leave := context.WithCancel(e.ctx)
+	defer leave()
+	person := play.New()
+	session, err := play.Begin(ctx, dir, &play.Game{Name: c.Name, Task: c.Task, Seeds: c.Seed, Size: c.Size.String(), Regimes: c.Regime, Strategy: c.Strategy, Radius: c.Radius, Episodes: c.Episodes}, person)
+	switch {
+	case errors.Is(err, run.ErrFinished):
+		return c.result(e, dir)
+	case err != nil:
 		return err
 	}
-	fmt.Fprintln(e.stdout, "Reach the goal. What you remember was true once; the lake has changed since, or will. Nobody tells you more than a model is told.")
-	session, err := c.begin(ctx, dir, address)
-	if err != nil {
-		return err
+	if c.Task == record.Navigate {
+		fmt.Fprintln(e.stdout, "Reach the goal. What you remember was true once; the lake has changed since, or will. Nobody tells you more than a model is told.")
+	} else {
+		fmt.Fprintln(e.stdout, "What the memory says was true once; the lake has changed since. Nobody tells you more than a model is told.")
 	}
-	go func() {
-		select {
-		case <-person.Left():
-			session.Stop()
-		case <-ctx.Done():
-		}
-	}()
-	for event := range session.Events(0) {
-		if event.Kind == run.TrialEnded && event.Trial.Error == "" {
-			fmt.Fprintf(e.stdout, "\n%s after %d steps, on the lake of seed %d.\n", strings.ToUpper(event.Trial.Outcome), len(event.Trial.Steps), event.Trial.Seed)
-		}
-	}
-	_, err = session.Wait()
-	select {
-	case <-person.Left():
+	go person.Terminal(ctx, os.Stdin, e.stdout, isTerminal(e.stdout), leave)
+	if _, err = session.Wait(); errors.Is(err, context.Canceled) && e.ctx.Err() == nil {
 		return stoppedError{fmt.Errorf("stopped; go on with: %s", commandLine("play", "--name", c.Name, "--out", dir))}
-	default:
 	}
 	if err != nil {
 		return err
 	}
+	return c.result(e, dir)
+}
+
+// browse opens the page on which a game begins.
+func (c *playCmd) browse(e *env, dir string) error {
+	form := url.Values{"name": {c.Name}, "task": {c.Task}, "seeds": {strings.Join(c.Seed, ",")}, "regime": {c.Regime[0]}, "strategy": {strings.Join(c.Strategy, ",")},
+		"size": {c.Size.String()}, "episodes": {strconv.Itoa(c.Episodes)}, "radius": {strconv.Itoa(c.Radius)}}
+	if c.Out != "" {
+		return usageError{errors.New("--browser keeps a game below the folder runs, under a name of its own; leave --out out")}
+	}
+	return serveView(e, "127.0.0.1:0", filepath.Dir(dir), "/play?"+form.Encode(), true)
+}
+
+// result tells how a game ended.
+func (c *playCmd) result(e *env, dir string) error {
 	stored, err := run.Open(dir)
 	if err != nil {
 		return err
@@ -71,28 +85,16 @@ func (c *playCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	ends := map[string]int{}
+	ends, missed, flagged := map[string]int{}, 0, 0
 	for i := range rows {
 		ends[rows[i].Outcome]++
+		missed, flagged = missed+rows[i].Counts.FN, flagged+rows[i].Counts.FP
 	}
-	fmt.Fprintf(e.stdout, "\n%s: %d reached the goal, %d ended in a hole, %d took too long.\nBeside models: %s; another --out plays again.\n",
-		count(len(rows), "episode"), ends[record.Success], ends[record.Death], ends[record.Timeout], commandLine("report", dir, "OTHER-RUN"))
+	if len(rows) > 0 && rows[0].Task == record.Detect {
+		fmt.Fprintf(e.stdout, "\n%s: %d stale entries missed, %d valid ones called stale.\n", count(len(rows), "lake"), missed, flagged)
+	} else {
+		fmt.Fprintf(e.stdout, "\n%s: %d reached the goal, %d ended in a hole, %d took too long.\n", count(len(rows), "episode"), ends[record.Success], ends[record.Death], ends[record.Timeout])
+	}
+	fmt.Fprintf(e.stdout, "Beside models: %s; another --out plays again.\n", commandLine("report", dir, "OTHER-RUN"))
 	return nil
-}
-
-// begin starts the run, or goes on with one that is there.
-func (c *playCmd) begin(ctx context.Context, dir, address string) (*run.Session, error) {
-	if _, err := os.Stat(filepath.Join(dir, "run.db")); err == nil {
-		return run.Resume(ctx, dir, run.ResumeOptions{Methods: map[string]string{"agent/" + c.Name: address}, RetryErrors: true})
-	}
-	seeds := "1"
-	if len(c.Seed) > 0 {
-		seeds = "[" + strings.Join(c.Seed, ", ") + "]"
-	}
-	s, err := study.Parse(fmt.Sprintf("{base: quick, name: play, seeds: %s, regimes: [%s], tasks: navigate, models: [%q], agents: {%q: {http: %q, timeout: 86400, workers: 1}}, navigation: {modalities: text, strategies: [%s], episodes: %d}}",
-		seeds, strings.Join(c.Regime, ", "), "agent/"+c.Name, c.Name, address, strings.Join(c.Strategy, ", "), c.Episodes))
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return run.Start(ctx, s, run.Options{Dir: dir, Pace: run.Pace{Concurrency: 1}})
 }

@@ -134,14 +134,14 @@ func (f *executionFlags) follow(e *env, session *run.Session) error {
 		}
 	}()
 	if f.View {
-		v, err := watch(e, session)
+		v, address, err := watch(e, session)
 		if err != nil {
 			f.say(e, "it cannot be viewed: %v\n", err) // the run is no worse for it
 		} else {
 			defer v.stop()
-			f.say(e, "View:        %s\n", v.address)
+			f.say(e, "View:        %s\n", address)
 			if isTerminal(e.stderr) {
-				openBrowser(v.address)
+				openBrowser(address)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spatialstale/spatialstale/run"
@@ -24,14 +26,21 @@ type viewCmd struct {
 
 // Run shows runs in a browser until it is told to stop.
 func (c *viewCmd) Run(e *env) error {
+	return serveView(e, c.Listen, c.Folder, "/", !c.NoOpen)
+}
+
+// serveView shows the runs of a folder until it is told to stop, and opens a page
+// of them.
+func serveView(e *env, listen, folder, page string, open bool) error {
 	e.watchSignals()
-	v, err := startViewer(e.ctx, c.Listen, view.Options{Folder: c.Folder})
+	v, err := startViewer(e.ctx, listen, view.Options{Folder: folder})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.stdout, v.address)
-	if !c.NoOpen && isTerminal(e.stdout) {
-		openBrowser(v.address)
+	address := v.at(page)
+	fmt.Fprintln(e.stdout, address)
+	if open && isTerminal(e.stdout) {
+		openBrowser(address)
 	}
 	select {
 	case err := <-v.ended:
@@ -44,9 +53,18 @@ func (c *viewCmd) Run(e *env) error {
 
 // A viewer answers at an address until it is stopped.
 type viewer struct {
-	address string
-	ended   <-chan error
-	stop    func() error
+	address, token string
+	ended          <-chan error
+	stop           func() error
+}
+
+// at is the address of a page, with the token that opens it.
+func (v *viewer) at(page string) string {
+	mark := "?"
+	if strings.Contains(page, "?") {
+		mark = "&"
+	}
+	return v.address + page + mark + "token=" + v.token
 }
 
 // startViewer starts a viewer at an address of the loopback.
@@ -59,21 +77,24 @@ func startViewer(ctx context.Context, listen string, o view.Options) (*viewer, e
 		return nil, errors.Join(usageError{fmt.Errorf("--listen %s: it would show prompts and replies to whoever reaches this machine; reach the loopback from elsewhere by ssh -L", listen)}, l.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	server := &http.Server{Handler: view.New(o), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	o.Token = rand.Text()
+	shown := view.New(o)
+	server := &http.Server{Handler: shown, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	return &viewer{"http://" + l.Addr().String(), ended, func() error {
+	return &viewer{"http://" + l.Addr().String(), o.Token, ended, func() error {
 		cancel() // those who watch
 		ending, end := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer end()
-		return server.Shutdown(ending)
+		return errors.Join(server.Shutdown(ending), shown.Close())
 	}}, nil
 }
 
-// watch views a session's run in a browser while it goes on.
-func watch(e *env, session *run.Session) (*viewer, error) {
+// watch views a session's run in a browser while it goes on; it returns the
+// address of its page too.
+func watch(e *env, session *run.Session) (v *viewer, address string, err error) {
 	dir := session.Dir()
-	v, err := startViewer(e.ctx, "127.0.0.1:0", view.Options{Folder: filepath.Dir(dir), Words: func(of string) string {
+	v, err = startViewer(e.ctx, "127.0.0.1:0", view.Options{Folder: filepath.Dir(dir), Words: func(of string) string {
 		if of != dir {
 			return ""
 		}
@@ -81,10 +102,9 @@ func watch(e *env, session *run.Session) (*viewer, error) {
 		return all.Words()
 	}})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	v.address += "/run?" + url.Values{"name": {filepath.Base(dir)}}.Encode()
-	return v, nil
+	return v, v.at("/run?" + url.Values{"name": {filepath.Base(dir)}}.Encode()), nil
 }
 
 // openBrowser opens an address, where there is something that does so.

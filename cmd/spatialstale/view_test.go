@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,9 @@ import (
 	"github.com/spatialstale/spatialstale/llm/llmtest"
 )
 
-// viewed starts the viewer of a folder as a process; stop ends it as a person does.
-func viewed(t *testing.T, folder string, args ...string) (address string, stop func() error) {
+// viewed starts the viewer of a folder as a process; client has brought its token,
+// stop ends it as a person does.
+func viewed(t *testing.T, folder string, args ...string) (client *http.Client, address, token string, stop func() error) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -35,7 +37,25 @@ func viewed(t *testing.T, folder string, args ...string) (address string, stop f
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line), func() error {
+	address, token, _ = strings.Cut(strings.TrimSpace(line), "/?")
+	for _, request := range []string{"", "?token=wrong"} {
+		if r, err := http.Get(address + "/" + request); err != nil || r.StatusCode != http.StatusForbidden {
+			t.Errorf("%q without its token: %v, %v", request, r, err)
+		} else {
+			r.Body.Close()
+		}
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client = &http.Client{Jar: jar}
+	if r, err := client.Get(address + "/?" + token); err != nil || r.StatusCode != http.StatusOK || r.Request.URL.RawQuery != "" {
+		t.Errorf("with its token: %v, %v", r, err)
+	} else {
+		r.Body.Close()
+	}
+	return client, address, token, func() error {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			return err
 		}
@@ -48,24 +68,27 @@ func TestView(t *testing.T) {
 	if code := execute([]string{"run", "quick", "--seeds", "1", "--out", filepath.Join(folder, "a")}, env{ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, now: time.Now}); code != exitDone {
 		t.Fatalf("exit %d", code)
 	}
-	address, stop := viewed(t, folder)
-	watching, err := http.Get(address + "/events?name=a") // somebody who watches keeps it from nothing
+	client, address, token, stop := viewed(t, folder)
+	watching, err := client.Get(address + "/events?name=a") // somebody who watches keeps it from nothing
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer watching.Body.Close()
-	if r, err := http.Get(address + "/run?name=a"); err != nil || r.StatusCode != http.StatusOK {
+	if r, err := client.Get(address + "/run?name=a"); err != nil || r.StatusCode != http.StatusOK {
 		t.Errorf("%v, %v", r, err)
 	} else {
 		r.Body.Close()
 	}
 	python := os.Getenv("SPATIALSTALE_TEST_PYTHON")
 	if _, err := exec.LookPath("chromium"); python != "" && err == nil {
-		if out, err := exec.Command(python, filepath.Join("testdata", "browser", "view.py"), address).CombinedOutput(); err != nil {
+		if out, err := exec.Command(python, filepath.Join("testdata", "browser", "view.py"), address, token, os.Getenv("SPATIALSTALE_TEST_AXE")).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	} else if os.Getenv("CI") != "" {
 		t.Errorf("SPATIALSTALE_TEST_PYTHON is %q; chromium: %v", python, err)
+	}
+	if os.Getenv("CI") != "" && os.Getenv("SPATIALSTALE_TEST_AXE") == "" {
+		t.Error("SPATIALSTALE_TEST_AXE names no axe.min.js")
 	}
 	if err := stop(); err != nil {
 		t.Errorf("it ended with %v", err)
@@ -102,9 +125,13 @@ func TestRunView(t *testing.T) {
 	for address == "" && lines.Scan() {
 		_, address, _ = strings.Cut(lines.Text(), "View:        ")
 	}
-	seen := false
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, seen := &http.Client{Jar: jar}, false
 	for !seen {
-		r, err := http.Get(address)
+		r, err := client.Get(address)
 		if err != nil {
 			break
 		}

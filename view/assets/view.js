@@ -22,6 +22,15 @@
   wide();
   for (const choice of document.querySelectorAll("#filters select")) choice.addEventListener("change", () => choice.form.requestSubmit());
 
+  // A person who plays walks with the arrow keys.
+  const pad = document.querySelector(".pad");
+  if (pad) addEventListener("keydown", (e) => {
+    const name = { ArrowUp: "UP", ArrowDown: "DOWN", ArrowLeft: "LEFT", ArrowRight: "RIGHT" }[e.key];
+    if (!name || e.altKey || e.ctrlKey || e.metaKey || e.target.closest("summary, details")) return;
+    e.preventDefault();
+    pad.querySelector(`[data-key=${name}]`).click();
+  });
+
   const root = document.getElementById("players");
   if (!root) return;
   const trials = JSON.parse(root.dataset.trials);
