@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"examples/agent":   {"audit"},
 	"results":          {"llm/price", "study", "run", "analysis", "report"},
 	"play":             {"lake", "memory", "observe", "llm", "study", "run", "store"},
-	"view":             {"store", "run", "results", "report", "play", "lake"},
+	"view":             {"store", "run", "results", "report", "play", "lake", "study"},
 	"cmd/spatialstale": {"*"},
 }
 

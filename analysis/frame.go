@@ -123,6 +123,9 @@ func (f *Frame) Begin(name string, m *record.Manifest) error {
 	}
 	run.title = title.Name
 	f.runs = append(f.runs, run)
+	if branch := run.condition["branch"]; branch != "" {
+		f.warn(fmt.Sprintf("%s is a branch %s, chosen for what came of it: its rows are a case, no sample.", name, branch))
+	}
 	return nil
 }
 
@@ -362,6 +365,11 @@ func readCondition(m *record.Manifest, into map[string]string) error {
 			flatten(name, raw, into)
 		}
 	}
+	if trial := into["branch.trial"]; trial != "" {
+		words := strings.TrimSpace(fmt.Sprintf("of %.8s at step %s %s", trial, into["branch.at"], into["branch.action"]))
+		maps.DeleteFunc(into, func(name, _ string) bool { return strings.HasPrefix(name, "branch.") })
+		into["branch"] = words
+	}
 	for _, list := range []struct {
 		task string
 		by   string
@@ -503,6 +511,8 @@ func conditionWords(name, value string) string {
 // and strategy for prompts.
 func among(s *Setting, name string) string {
 	switch {
+	case name == "branch":
+		return ""
 	case name == "strategy":
 		return fmt.Sprint(s.Model, " ", s.Strategy)
 	case strings.HasPrefix(name, "prompt "):

@@ -115,6 +115,9 @@ type Episode struct {
 	Radius   int            // of the agent's view; 0 for the whole lake
 	Strict   bool           // apply every scheduled flip to the letter, even under the agent
 	Observer Observer       // shows the lake; required
+
+	Before []record.Step       // steps that were made before, and are taken as they were
+	Forced map[int]lake.Action // what is done at a step, from 1, in place of asking
 }
 
 // A Navigator is a model with the prompt it is asked with. It is safe for
@@ -187,17 +190,29 @@ func (n *Navigator) Run(ctx context.Context, e Episode, viewer Viewer) (*Result,
 			res.Death = e.death(&w, View{}, record.CauseChange)
 			return res, nil
 		}
+		if t <= len(e.Before) {
+			step := e.Before[t-1]
+			if err := w.Repeat(&step, &res.Outcome); err != nil {
+				return nil, err
+			}
+			res.Steps = append(res.Steps, step)
+			continue
+		}
 		m := Moment{State: observe.State{Grid: w.Grid, Agent: w.At, Radius: e.Radius}, Step: w.Moves, Changed: len(applied) > 0, Reply: said}
 		view, err := viewer.View(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		reply, err := n.decide(ctx, &e, t, m, view)
-		if err != nil {
-			return nil, err
+		action, forced := e.Forced[t]
+		reading := ""
+		if !forced {
+			reply, err := n.decide(ctx, &e, t, m, view)
+			if err != nil {
+				return nil, err
+			}
+			said = reply.Text
+			action, reading = ParseAction(reply)
 		}
-		said = reply.Text
-		action, reading := ParseAction(reply)
 		fallback := reading != ""
 		if fallback {
 			action = Greedy(w.At, w.Grid.Goal())

@@ -1,6 +1,8 @@
 package navigate
 
 import (
+	"fmt"
+
 	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -76,4 +78,17 @@ func (w *Walk) Judge() lake.Outcome {
 		return lake.Timeout
 	}
 	return lake.Ongoing
+}
+
+// Repeat makes a step that was made before. It is an error when the step is not
+// one of this walk.
+func (w *Walk) Repeat(s *record.Step, outcome *lake.Outcome) error {
+	a, known := lake.ParseAction(s.Action)
+	if !known || pos(w.At) != s.Pos {
+		return fmt.Errorf("step %d was %q from %v, which does not fit a walk at %v", s.T, s.Action, s.Pos, w.At)
+	}
+	if *outcome = w.Move(a); pos(w.At) != s.Next || *outcome != lake.Ongoing {
+		return fmt.Errorf("step %d led to %v, and leads to %v here, where the episode is %v", s.T, s.Next, w.At, *outcome)
+	}
+	return nil
 }

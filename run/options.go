@@ -45,6 +45,8 @@ type Options struct {
 
 	// Now tells the time; nil for the machine's clock.
 	Now func() time.Time
+
+	origin *replies // of the run that a branch comes from
 }
 
 // Pace is how fast and how patiently a run asks. A resumed run keeps its own,

@@ -250,6 +250,7 @@ func (s *Session) open(before []record.ModelInfo) error {
 		}
 		s.paid[name] = true
 	}
+	s.forks()
 	return s.checkBudget()
 }
 
@@ -393,6 +394,9 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) 
 		},
 	})
 	closed := errors.Join(s.closeMethods(), w.Close(), s.closeSpending())
+	if s.options.origin != nil {
+		closed = errors.Join(closed, s.options.origin.close())
+	}
 	if s.replies != nil {
 		closed = errors.Join(closed, s.replies.close())
 		if cause := cmp.Or(err, closed); cause != nil {

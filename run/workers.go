@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spatialstale/spatialstale/audit/judge"
+	"github.com/spatialstale/spatialstale/lake"
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/method"
 	"github.com/spatialstale/spatialstale/navigate"
@@ -494,6 +495,12 @@ func (r *runner) navigate(ctx context.Context, t *study.Trial, w *world, rec *re
 	}
 	if t.By.Memory != study.MemoryNone {
 		e.Memory = w.Memory
+	}
+	if b := r.study.Branch; b != nil {
+		e.Before = b.Steps
+		if action, ok := lake.ParseAction(b.Action); ok {
+			e.Forced = map[int]lake.Action{b.At: action}
+		}
 	}
 	v := r.newViewer(t, w)
 	res, err := r.navigators[navigatorKey{t.Model, t.Modality, t.Framing}].Run(ctx, e, v)

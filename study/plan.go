@@ -144,9 +144,15 @@ func (s *Study) key(t *Trial) string {
 		ViewRadius   int        `json:",omitzero"`
 		Strict       bool       `json:",omitzero"`
 		Instance     string     `json:",omitzero"`
+		Branch       *Branch    `json:",omitzero"`
 	}{Spec: spec, By: t.By, HoleFraction: s.HoleFraction, Params: s.Params, Again: s.Again, ViewRadius: s.ViewRadius, Strict: s.Strict}
 	if g := s.given[place{t.Seed, Size{t.Rows, t.Cols}, instance.Regime(t.Regime)}]; g != nil {
 		content.Instance = g.sum
+	}
+	if s.Branch != nil {
+		branch := *s.Branch
+		branch.Run = "" // which may be called otherwise
+		content.Branch = &branch
 	}
 	content.By.Method = t.By.Method.identity()
 	if content.HoleFraction == instance.DefaultHoleFraction {

@@ -47,6 +47,9 @@ type Study struct {
 	// must hand them over before the study can run.
 	Dataset bool `json:"dataset,omitempty"`
 
+	// Branch says of which episode the trials are continuations; nil for none.
+	Branch *Branch `json:"branch,omitempty"`
+
 	// Asked says which lakes were asked for by name. It determines no trial.
 	Asked Asked `json:"-"`
 
@@ -144,7 +147,7 @@ func (s *Study) Check() error {
 			}
 		}
 	}
-	errs = append(errs, s.checkMethods())
+	errs = append(errs, s.checkMethods(), s.checkBranch())
 	if n := s.Navigation; n != nil {
 		for strategy, models := range n.Only {
 			if !slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy }) {

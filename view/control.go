@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spatialstale/spatialstale/play"
@@ -117,6 +119,47 @@ func (v *Viewer) resume(w http.ResponseWriter, r *http.Request) error {
 	v.begins(l.Dir, &begun{session: session, leave: leave})
 	http.Redirect(w, r, "/run?"+query(l.Name), http.StatusSeeOther)
 	return nil
+}
+
+// branch continues an episode from one step on under something else.
+func (v *Viewer) branch(w http.ResponseWriter, r *http.Request) error {
+	l, err := v.find(r.FormValue("name"))
+	if err != nil {
+		return err
+	}
+	at, err := whole(r, "at")
+	if err != nil {
+		return err
+	}
+	key := r.FormValue("key")
+	o := run.BranchOptions{At: at, Model: r.FormValue("model"), Action: r.FormValue("action")}
+	if by := r.FormValue("strategy"); by != "" {
+		o.Strategies = []string{by}
+	}
+	o.Dir = v.unused(fmt.Sprintf("branch-%.8s-at-%d", key, at))
+	ctx, leave := context.WithCancel(v.ctx)
+	session, err := run.Branch(ctx, l.Dir, key, o)
+	if err != nil {
+		leave()
+		return badRequest{err}
+	}
+	v.begins(o.Dir, &begun{session: session, leave: leave})
+	http.Redirect(w, r, "/run?"+query(run.NameIn(v.options.Folder, o.Dir))+"#trials", http.StatusSeeOther)
+	return nil
+}
+
+// unused is a folder below ours that is not there yet.
+func (v *Viewer) unused(name string) string {
+	dir := filepath.Join(v.options.Folder, name)
+	for n := 2; there(dir); n++ {
+		dir = filepath.Join(v.options.Folder, fmt.Sprintf("%s-%d", name, n))
+	}
+	return dir
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // Close ends what was begun here: calls under way get some seconds, and what is

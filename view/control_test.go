@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spatialstale/spatialstale/llm/llmtest"
 	"github.com/spatialstale/spatialstale/run"
+	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 	"github.com/spatialstale/spatialstale/view"
 )
@@ -219,5 +221,48 @@ func TestStopAndResume(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, "slow", "stop.request")); err == nil {
 		t.Error("what asked it to stop is still there")
+	}
+}
+
+// An episode is continued from its page, and its branch stands beside it.
+func TestBranched(t *testing.T) {
+	client, at, folder := controlled(t)
+	if _, err := start(t, folder, "first", "seeds: 1, tasks: navigate, regimes: L2, models: ref/believer, navigation: {modalities: text, episodes: 1}").Wait(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := run.Open(filepath.Join(folder, "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	rows, _, err := stored.Rows(store.Query{Where: map[string][]string{"strategy": {"no-filter"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := rows[0].Key
+	if r, err := client.Get(at + "/trial?name=first&key=" + key); err != nil {
+		t.Fatal(err)
+	} else if _, _, page := body(t, r, err); !strings.Contains(page, `action="/branch?name=first"`) {
+		t.Error("the episode's page does not branch")
+	}
+	for want, form := range map[string]url.Values{"the episode has steps": {"key": {key}, "at": {"999"}}, "unknown strategy": {"key": {key}, "at": {"1"}, "strategy": {"x"}}, "no such trial": {"key": {"x"}, "at": {"1"}}} {
+		r, err := client.PostForm(at+"/branch?name=first", form)
+		if status, _, page := body(t, r, err); status != http.StatusBadRequest || !strings.Contains(page, want) {
+			t.Errorf("%v: %d %s", form, status, page)
+		}
+	}
+	r, err := client.PostForm(at+"/branch?name=first", url.Values{"key": {key}, "at": {"1"}, "strategy": {"oracle"}})
+	_, where, page := body(t, r, err)
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(page, "(100%)") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		r, err := client.Get(at + where)
+		_, _, page = body(t, r, err)
+	}
+	link := trialLink.FindStringSubmatch(page)
+	if link == nil {
+		t.Fatalf("%s has no trial: %s", where, page)
+	}
+	r, err = client.Get(at + html.UnescapeString(link[1]))
+	if _, _, page = body(t, r, err); !strings.Contains(page, "This continues <a href=\"/trial?key="+key+"&amp;name=first\">an episode of first</a> from its step 1 on") || strings.Count(html.UnescapeString(page), `"strategy":`) < 2 {
+		t.Errorf("the branch does not stand beside its episode: %s", page)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -55,20 +53,11 @@ func (v *Viewer) begin(w http.ResponseWriter, r *http.Request) error {
 	if err := run.NameModels([]string{record.PersonPrefix + g.Name}); err != nil { // which is part of a folder's name
 		return badRequest{err}
 	}
-	dir := filepath.Join(v.options.Folder, "play-"+g.Name)
-	for n := 2; there(dir); n++ {
-		dir = filepath.Join(v.options.Folder, fmt.Sprintf("play-%s-%d", g.Name, n))
-	}
-	return v.play(w, r, dir, g)
+	return v.play(w, r, v.unused("play-"+g.Name), g)
 }
 
 func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-func there(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // play begins a game, or goes on with it.

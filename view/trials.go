@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/spatialstale/spatialstale/report"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/store"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // pageRows is how many trials a page has.
@@ -292,7 +294,13 @@ func (v *Viewer) trial(w http.ResponseWriter, r *http.Request) error {
 	}
 	replays := []*report.Replay{replay}
 	parting := 0
-	if with := r.FormValue("with"); with != "" {
+	origin, err := v.origin(stored)
+	if err != nil {
+		return err
+	}
+	if with := r.FormValue("with"); with == "" && origin != nil {
+		replays, parting = []*report.Replay{origin.replay, replay}, origin.At
+	} else if with != "" {
 		second, beside, err := trialOf(&l, stored, with)
 		if err != nil {
 			return err
@@ -319,8 +327,43 @@ func (v *Viewer) trial(w http.ResponseWriter, r *http.Request) error {
 	}
 	return v.page(w, http.StatusOK, "trial", map[string]any{
 		"Title": "Trial " + t.Key, "Run": l, "Trial": t, "Data": string(data), "Others": others, "With": r.FormValue("with"), "Parting": parting,
-		"Calls": calls, "Query": template.URL(query(l.Name)),
+		"Calls": calls, "Query": template.URL(query(l.Name)), "Origin": origin, "Branches": v.controls() && origin == nil && len(t.Steps) > 0, "Steps": len(t.Steps), "Strategies": study.StrategyNames(),
 	})
+}
+
+// An original is the episode that a trial continues.
+type original struct {
+	*study.Branch
+	Query  template.URL // of its run
+	replay *report.Replay
+}
+
+// origin finds the episode that a run's trials continue, nil where they continue
+// none or its run is not here.
+func (v *Viewer) origin(stored *run.Stored) (*original, error) {
+	s, err := stored.Described()
+	if err != nil || s.Branch == nil {
+		return nil, err
+	}
+	dirs, err := run.Find(v.options.Folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		if filepath.Base(dir) != s.Branch.Run {
+			continue
+		}
+		from, err := run.Open(dir)
+		if err != nil {
+			continue // another run of that name may have it
+		}
+		defer from.Close()
+		l := run.Listed{Dir: dir, Name: run.NameIn(v.options.Folder, dir)}
+		if _, replay, err := trialOf(&l, from, s.Branch.Trial); err == nil {
+			return &original{s.Branch, template.URL(query(l.Name, "key", s.Branch.Trial)), replay}, nil
+		}
+	}
+	return nil, nil
 }
 
 // part is the first step, from 1, at which two episodes go different ways; 0 when

@@ -104,7 +104,7 @@ func New(o Options) *Viewer {
 		"GET /prompt": v.prompt, "GET /part": v.part, "GET /events": v.events,
 	}
 	if v.controls() {
-		pages["POST /stop"], pages["POST /resume"] = v.stop, v.resume
+		pages["POST /stop"], pages["POST /resume"], pages["POST /branch"] = v.stop, v.resume, v.branch
 		pages["GET /play"], pages["POST /play"], pages["GET /walk"], pages["POST /walk"] = v.newGame, v.begin, v.walk, v.answer
 	}
 	for path, page := range pages {

@@ -50,6 +50,7 @@ type usageError struct{ error }
 type cli struct {
 	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
+	Branch   branchCmd        `cmd:"" help:"Continue an episode of a run from one step on, under another strategy, memory, model or action (docs/branch.md)."`
 	Play     playCmd          `cmd:"" help:"Walk the lake yourself, seeing what a model would see; the walk is stored as a run, to be reported beside models."`
 	Runs     runsCmd          `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`
 	View     viewCmd          `cmd:"" help:"Show runs in a browser: how far they are, tables, and every trial step by step (docs/view.md)."`

@@ -49,6 +49,8 @@
     following = false;
   };
   for (const { box } of players) box.addEventListener("frame", (e) => all(e.detail));
+  const from = document.querySelector("#branch [name=at]"); // the step that is shown next
+  if (from) root.addEventListener("frame", (e) => { from.value = Math.min(e.detail + 1, Number(from.max)); }, true);
   document.getElementById("parting")?.addEventListener("click", (e) => all(Number(e.target.dataset.frame) - 1));
 
   // wrong are the frames with an audit that was mistaken.
