@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/stats"
@@ -184,21 +185,27 @@ func adjust(family []*paired, alpha float64) {
 
 // inParallel calls do with every index below n, on all processors. What do
 // writes must be of its own index, so that the order is of no consequence.
+// A panic of do is one of the caller's, who can recover from it.
 func inParallel(n int, do func(i int)) {
 	var wg sync.WaitGroup
-	next := make(chan int)
+	var next atomic.Int64
+	var fault atomic.Pointer[any]
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			for i := range next {
+			defer func() {
+				if p := recover(); p != nil {
+					fault.CompareAndSwap(nil, &p)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
+	if p := fault.Load(); p != nil {
+		panic(*p)
+	}
 }
 
 // bounds are the least and the most that the mean difference over all shared

@@ -368,7 +368,12 @@ func (s *Session) begin(ctx context.Context, w *store.Writer) error {
 }
 
 // trials makes the trials that are left, and closes what was open.
-func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) {
+func (s *Session) trials(ctx context.Context, w *store.Writer) (sum Summary, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Join(PanicError(p), w.Close())
+		}
+	}()
 	controls, servers := s.options.Concurrency, s.options.Concurrency
 	if controls == 0 {
 		controls, servers = runtime.GOMAXPROCS(0), serverConcurrency
@@ -377,7 +382,7 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (Summary, error) 
 	if n := s.options.MaxErrors; n != nil {
 		maxErrors = *n
 	}
-	sum, err := Trials(ctx, s.study, Workers{
+	sum, err = Trials(ctx, s.study, Workers{
 		Models:          s.models,
 		Methods:         s.methods,
 		Paid:            s.paid,

@@ -457,3 +457,29 @@ prompts:
 		t.Errorf("hashes of prompts: %v", sums)
 	}
 }
+
+// A fault of the program outside of a trial is an error of the run, and no crash.
+func TestFaultEndsTheRun(t *testing.T) {
+	s := preset(t, "quick")
+	s.Seeds = s.Seeds[:1]
+	for name, w := range map[string]run.Workers{
+		"while the plan is read": {Ended: func(string) bool { panic("a fault") }},
+		"behind a trial":         {GaveUp: func(run.GivenUp) { panic("a fault") }, MaxErrors: 1},
+	} {
+		w.Models, w.Recorder, w.Concurrency = controls(t, s), newKept(), 4
+		if name == "behind a trial" {
+			for model := range w.Models {
+				w.Models[model] = broken{}
+			}
+		}
+		if _, err := run.Trials(t.Context(), s, w); err == nil || !strings.Contains(err.Error(), "a fault of the program, not yours: a fault") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
+	return nil, &llm.Error{Kind: llm.KindServer, Message: "broken"}
+}

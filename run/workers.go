@@ -115,9 +115,20 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 			firstFailed, sum.FirstError = ordinal, failure
 		}
 	}
+	// A fault of the program ends the run in an orderly way, wherever it is met.
+	begin := func(work func()) {
+		running.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					r.shutdown.halt(PanicError(p))
+				}
+			}()
+			work()
+		})
+	}
 	for _, q := range queues(s, opts.Paid) {
 		next := make(chan planned)
-		running.Go(func() {
+		begin(func() {
 			defer close(next)
 			before, err := r.feed(ctx, &q, next, opts.Ended)
 			if err != nil {
@@ -128,7 +139,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 			sum.Before += before
 		})
 		for range r.workers(&q, &opts) {
-			running.Go(func() {
+			begin(func() {
 				for t := range next {
 					failure, err := r.trial(ctx, &t.Trial)
 					switch {

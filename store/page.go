@@ -34,7 +34,7 @@ type Query struct {
 	Order  string // a column; "" is the plan's order
 	Desc   bool
 	Offset int
-	Limit  int // 0 for all
+	Limit  int  // 0 for all
 	Brief  bool // without the calls, which take the longest
 }
 

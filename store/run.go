@@ -321,15 +321,24 @@ func (p *parser) trials(chunk []trialRow) []trialRow {
 	for w := range workers {
 		group.Go(func() {
 			for i := w; i < len(chunk); i += workers {
-				t := &chunk[i]
-				if t.trial, t.err = t.result.trial(t.spec, p); t.err != nil {
-					t.err = fmt.Errorf("trial %s: %w", t.spec.Key, t.err)
-				}
+				chunk[i].parse(p)
 			}
 		})
 	}
 	group.Wait()
 	return chunk
+}
+
+// parse reads what is nested in a row. A fault met on it is the row's error.
+func (t *trialRow) parse(p *parser) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			t.err = fmt.Errorf("trial %s: a fault of the program, not yours: %v; please report this line", t.spec.Key, fault)
+		}
+	}()
+	if t.trial, t.err = t.result.trial(t.spec, p); t.err != nil {
+		t.err = fmt.Errorf("trial %s: %w", t.spec.Key, t.err)
+	}
 }
 
 func (r *Run) ordinal(key string) (int, error) {
