@@ -56,7 +56,9 @@ func Journaled(m Model, name string, j Journal, now func() time.Time) Model {
 			return nil, err
 		}
 		call := callOf(req, reply, name, sum)
-		call.Latency = cmp.Or(reply.Took, now().Sub(began))
+		if reply.Batch == "" {
+			call.Latency = cmp.Or(reply.Took, now().Sub(began))
+		}
 		if err := j.Append(ctx, call); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 		}
@@ -79,6 +81,7 @@ func callOf(req *Request, reply *Reply, name string, sum [32]byte) *record.Call 
 		ServerModel:  reply.Model,
 		Booleans:     reply.Booleans,
 		Timings:      reply.Timings,
+		Batch:        reply.Batch,
 
 		InputTokens:      reply.Usage.InputTokens,
 		CachedTokens:     reply.Usage.CachedTokens,

@@ -30,7 +30,8 @@ type LimitOptions struct {
 // served. The limit in flight halves when the provider says that calls come too
 // fast (KindRateLimit), at most once for the calls that were under way
 // together, and creeps back by one for each full round of answered calls. A
-// failing server does not change it.
+// failing server does not change it. Calls in batches do not wait and do not
+// count.
 func Limit(m Model, opts LimitOptions) Model {
 	if opts.InFlight <= 0 {
 		opts.InFlight = 64
@@ -62,6 +63,9 @@ type limited struct {
 func (m *limited) Unwrap() Model { return m.model }
 
 func (m *limited) Generate(ctx context.Context, req *Request) (*Reply, error) {
+	if req.Batch { // its pace is the provider's
+		return m.model.Generate(ctx, req)
+	}
 	round, err := m.gate.enter(ctx)
 	if err != nil {
 		return nil, m.canceled(req, err)

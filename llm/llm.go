@@ -47,6 +47,9 @@ type Request struct {
 	// Answer is how many output tokens a full answer takes, amply counted and
 	// without thinking; 0 where the caller does not know. See Capped.
 	Answer int
+	// Batch asks in a batch of the provider's, whose answer costs less and may take
+	// a day; the client makes the batches. See provider.Batching.
+	Batch bool
 	// Done reports whether an answer that still grows holds all that is wanted:
 	// a client that streams may stop there (FinishDone). It is called with all
 	// of the text so far, by one goroutine at a time, and takes time for what is
@@ -227,6 +230,9 @@ type Reply struct {
 	Besides *Usage `json:",omitempty"`
 	// Took is how long a call took that was made before; 0 for one of now.
 	Took time.Duration
+	// Batch is the provider's name of the batch that the answer came in; empty for
+	// a call of its own.
+	Batch string `json:",omitempty"`
 }
 
 // AnsweredInReasoning reports whether the text is the model's reasoning: some

@@ -368,6 +368,11 @@ type Call struct {
 
 	// Timings are the server's own measures of the call; nil where it gave none.
 	Timings *Timings `json:",omitempty"`
+
+	// Batch is the provider's name of the batch that the call was answered in, at
+	// the price of batches; empty for a call of its own. Latency is then unknown,
+	// and 0.
+	Batch string `json:",omitempty"`
 }
 
 // Timings say how long a server took over a call by its own clock, as those do

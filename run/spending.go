@@ -252,7 +252,7 @@ func CostOf(prices *price.List, c *record.Call) *price.Cost {
 	if !known {
 		return nil
 	}
-	return new(p.Cost(UsageOf(c)))
+	return new(p.In(c.Batch != "").Cost(UsageOf(c)))
 }
 
 // Spending counts tokens and money of calls that were paid for.

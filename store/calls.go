@@ -64,6 +64,12 @@ func (r *Run) Prompt(key, slot string) ([]record.Part, error) {
 	return nil, fmt.Errorf("trial %s has no call %q; calls.jsonl of an export lists the ones it has", key, slot)
 }
 
+// timingsRow is the JSON of the column timings: when the server answered.
+type timingsRow struct {
+	*record.Timings
+	Batch string `json:"batch,omitempty"`
+}
+
 // A callRow is a call as it is stored: its texts and pictures are numbers of
 // blobs.
 type callRow struct {
@@ -142,7 +148,9 @@ func (k *callRow) scan(rows *sql.Rows, prompts bool) error {
 		err = json.Unmarshal(booleans, &c.Booleans)
 	}
 	if timings != nil {
-		err = errors.Join(err, json.Unmarshal(timings, &c.Timings))
+		var t timingsRow
+		err = errors.Join(err, json.Unmarshal(timings, &t))
+		c.Timings, c.Batch = t.Timings, t.Batch
 	}
 	if prompts {
 		err = errors.Join(err, json.Unmarshal(parts, &k.prompt))

@@ -120,8 +120,8 @@ func (in *inserter) call(ordinal int, call *record.Call, sums *callSums) error {
 			return err
 		}
 	}
-	if call.Timings != nil {
-		if timings, err = jsonText(call.Timings); err != nil {
+	if call.Timings != nil || call.Batch != "" {
+		if timings, err = jsonText(timingsRow{call.Timings, call.Batch}); err != nil {
 			return err
 		}
 	}

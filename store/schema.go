@@ -98,7 +98,7 @@ CREATE TABLE calls (
   reasoning_tokens   INTEGER,
   latency_ns         INTEGER NOT NULL,
   booleans           TEXT,                -- JSON
-  timings            TEXT,                -- JSON
+  timings            TEXT,                -- JSON: the server's own times; the batch that it answered in
   UNIQUE (trial, slot)
 ) STRICT;
 

@@ -33,6 +33,8 @@ func (s *Server) answer(ctx context.Context, p *prompt, d *dialect, f Fault) (*r
 	switch f {
 	case RateLimit, RateLimitDate, RateLimitMS, Overloaded:
 		return s.refuseForNow(d, f), nil
+	case Expire, Missing:
+		f = "" // those of batches
 	case BadGateway:
 		return page(http.StatusBadGateway, "502 Bad Gateway"), nil
 	case Page:

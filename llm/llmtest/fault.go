@@ -37,13 +37,15 @@ const (
 	NullContent   Fault = "null-content" // a message without content
 	Length        Fault = "length"       // half of the reply, cut at the output cap
 	Filter        Fault = "filter"       // stopped by the content filter
+	Expire        Fault = "expire"       // in a batch: it runs out of time before this call
+	Missing       Fault = "missing"      // in a batch: no word on this call
 	Endless       Fault = "endless"      // the reply again and again, up to the cap; in a stream beyond it
 )
 
 // Faults lists them all.
 var Faults = []Fault{
 	RateLimit, RateLimitDate, RateLimitMS, Overloaded, Failure, BadGateway, Quota, BadKey, NoModel, TooLong, Hang, Silence, Trickle,
-	Reset, Cut, CutJSON, Page, Gzip, ErrorObject, NoChoices, NullContent, Length, Filter, Endless,
+	Reset, Cut, CutJSON, Page, Gzip, ErrorObject, NoChoices, NullContent, Length, Filter, Endless, Expire, Missing,
 }
 
 // Answers reports whether a whole and usable reply leaves the server, one that

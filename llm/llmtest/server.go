@@ -59,6 +59,10 @@ type Options struct {
 	// Ledger is a file to which the ledger is appended, a JSON object a line;
 	// empty for none. What it holds already is counted as asked before.
 	Ledger string
+	// BatchTime is how long a batch takes, and BatchMost the most calls that may
+	// be in batches by OpenAI's interface at once; 0 for any number.
+	BatchTime time.Duration
+	BatchMost int
 	// Seen, if not nil, is shown each request before it is answered.
 	Seen func(r *http.Request, body []byte)
 }
@@ -79,6 +83,7 @@ type Server struct {
 	opts     Options
 	controls sync.Map // name → *reference.Control
 	ledger   *ledger
+	batches  batches
 	inFlight atomic.Int32
 	most     atomic.Int32
 	done     chan struct{}
@@ -162,7 +167,7 @@ func (s *Server) Entries() []Entry { return s.ledger.all() }
 func (s *Server) MostInFlight() int { return int(s.most.Load()) }
 
 // ServeHTTP answers POST …/chat/completions, …/messages, …/api/chat and
-// …:generateContent, and GET …/models.
+// …:generateContent, GET …/models, and what makes batches of the first two.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
@@ -174,6 +179,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.failed(d.failures[BadKey]))
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		s.listModels(w)
+	case s.serveBatches(w, r):
 	case r.Method == http.MethodPost && known:
 		s.complete(w, r, d)
 	default:

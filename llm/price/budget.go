@@ -43,6 +43,8 @@ func (s *Balance) Most() USD { return s.Spent.plus(s.Lost).plus(s.Reserved) }
 type claim struct {
 	name string
 	need bound
+	held bool          // what it needs is counted as lost, from an earlier session
+	back USD           // of that, what was taken back
 	turn chan struct{} // closed when it may begin, or err says why not
 	err  error
 }
@@ -82,6 +84,9 @@ type Terms struct {
 	// Twice says that the client may have to ask once more to tell whether an
 	// answer counts (llm.Reply.Besides).
 	Twice bool
+	// Held reports whether an earlier session set money aside for this request,
+	// which a batch may still answer; nil for never. That money is used again.
+	Held func(*llm.Request) bool
 }
 
 // For returns the budget as the budget of one model. The price is nil where it is
@@ -101,10 +106,12 @@ type modelBudget struct {
 func (b *modelBudget) Reserve(ctx context.Context, req *llm.Request) (func(*llm.Reply, error), error) {
 	need := bound{known: true}
 	var err error
-	if b.price == nil {
+	in := *b
+	in.price = b.price.In(req.Batch)
+	if in.price == nil {
 		err = errors.New("the list of prices does not have it")
 	} else {
-		need.usd, err = b.price.MaxCost(req, b.terms)
+		need.usd, err = in.price.MaxCost(req, b.terms)
 	}
 	if err != nil {
 		if _, limited := b.budget.Limit(); limited {
@@ -112,10 +119,18 @@ func (b *modelBudget) Reserve(ctx context.Context, req *llm.Request) (func(*llm.
 		}
 		need = bound{}
 	}
-	if err := b.budget.reserve(ctx, b.name, need); err != nil {
+	held := func() bool { return b.terms.Held != nil && b.terms.Held(req) }
+	c := &claim{name: b.name, need: need, held: held(), turn: make(chan struct{})}
+	if err := b.budget.reserve(ctx, c); err != nil {
 		return nil, err
 	}
-	return func(reply *llm.Reply, err error) { b.budget.settle(need, b.bill(need, reply, err)) }, nil
+	return func(reply *llm.Reply, err error) {
+		bill := in.bill(need, reply, err)
+		if llm.Unbilled(err) && held() { // another batch may have it
+			bill.lost = c.back
+		}
+		b.budget.settle(need, bill)
+	}, nil
 }
 
 // A bound is the most that an attempt can cost, where that is known.
@@ -163,8 +178,7 @@ func (b *modelBudget) most(need bound, u *llm.Usage) USD {
 }
 
 // reserve waits for the money.
-func (p *Budget) reserve(ctx context.Context, name string, need bound) error {
-	c := &claim{name: name, need: need, turn: make(chan struct{})}
+func (p *Budget) reserve(ctx context.Context, c *claim) error {
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
 	p.admit()
@@ -179,7 +193,7 @@ func (p *Budget) reserve(ctx context.Context, name string, need bound) error {
 	case quit.Err() != nil:
 		return p.giveUp(c, context.Cause(quit))
 	case ctx.Err() != nil:
-		return p.giveUp(c, &llm.Error{Kind: llm.KindCanceled, Model: name, Message: "given up while waiting for the budget", Err: context.Cause(ctx)})
+		return p.giveUp(c, &llm.Error{Kind: llm.KindCanceled, Model: c.name, Message: "given up while waiting for the budget", Err: context.Cause(ctx)})
 	}
 	return c.err
 }
@@ -191,12 +205,14 @@ func (p *Budget) giveUp(c *claim, err error) error {
 	for i, other := range p.queue {
 		if other == c {
 			p.queue = append(p.queue[:i], p.queue[i+1:]...)
+			p.state.Lost = p.state.Lost.plus(c.back)
 			p.admit()
 			return err
 		}
 	}
 	if c.err == nil {
 		p.state.release(c.need)
+		p.state.Lost = p.state.Lost.plus(c.back)
 		p.told()
 		p.admit()
 	}
@@ -224,6 +240,14 @@ func (s *Balance) release(need bound) {
 func (p *Budget) admit() {
 	for len(p.queue) > 0 {
 		c := p.queue[0]
+		if c.held {
+			c.held = false
+			c.back = min(p.state.Lost, c.need.usd)
+			p.state.Lost -= c.back
+			if !c.need.known {
+				p.state.Unseen = max(0, p.state.Unseen-1)
+			}
+		}
 		switch {
 		case p.exhausted != nil:
 		case p.state.Most().plus(c.need.usd) <= p.limit:
@@ -236,7 +260,9 @@ func (p *Budget) admit() {
 		default:
 			return
 		}
-		c.err = p.exhausted
+		if c.err = p.exhausted; c.err != nil {
+			p.state.Lost = p.state.Lost.plus(c.back)
+		}
 		close(c.turn)
 		p.queue = p.queue[1:]
 	}

@@ -34,6 +34,7 @@ type Price struct {
 	CachedInput *float64 `yaml:"cached_input" json:"cached_input,omitempty"` // input read from the provider's cache
 	CacheWrite  *float64 `yaml:"cache_write" json:"cache_write,omitempty"`   // input written to it
 	Output      float64  `yaml:"output" json:"output"`                       // thinking as well
+	Batch       *float64 `yaml:"batch" json:"batch,omitempty"`               // what a token costs in a batch, as a share of these prices
 	UpTo        int      `yaml:"up_to" json:"up_to,omitempty"`               // the price is that of prompts of so many tokens; 0 for any
 	CacheFrom   int      `yaml:"cache_from" json:"cache_from,omitempty"`     // the cache serves prefixes of at least so many tokens
 	CacheStep   int      `yaml:"cache_step" json:"cache_step,omitempty"`     // and in steps of so many
@@ -44,6 +45,29 @@ type Price struct {
 	Date        string   `yaml:"date" json:"date"`     // when they were read there; the list's unless given
 	Note        string   `yaml:"note" json:"note,omitempty"`
 	List        string   `yaml:"-" json:"list"` // the date of the list that it is in
+
+	atMost bool // batches may cost less
+}
+
+// In returns the price of calls in batches, or p itself. Where the list does not
+// say what batches cost, the ordinary price stands for it: none costs more.
+func (p *Price) In(batch bool) *Price {
+	if !batch || p == nil {
+		return p
+	}
+	in := *p
+	if p.Batch == nil {
+		in.atMost = true
+		return &in
+	}
+	in.Input *= *p.Batch
+	in.Output *= *p.Batch
+	for _, dollars := range []**float64{&in.CachedInput, &in.CacheWrite} {
+		if *dollars != nil {
+			*dollars = new(**dollars * *p.Batch)
+		}
+	}
+	return &in
 }
 
 // Shipped returns the list that ships with the program.
@@ -110,6 +134,9 @@ func checkDate(date string) error {
 
 // check returns what is wrong with a price.
 func (p *Price) check() error {
+	if b := p.Batch; b != nil && !(*b >= 0 && *b <= 1) {
+		return fmt.Errorf("batch %v: it is a share of the price, from 0 to 1, as in 0.5 for half of it", *b)
+	}
 	for _, price := range []struct {
 		what    string
 		dollars *float64
@@ -117,8 +144,8 @@ func (p *Price) check() error {
 		if price.dollars == nil {
 			continue
 		}
-		if _, ok := perMillion(*price.dollars); !ok {
-			return fmt.Errorf("%s %v: a price is a number of dollars from 0 to a million, with at most six decimals", price.what, *price.dollars)
+		if _, ok := perMillion(*price.dollars); !ok || p.Batch != nil && !isExact(*price.dollars**p.Batch) {
+			return fmt.Errorf("%s %v: a price is a number of dollars from 0 to a million, with at most six decimals, in batches as well", price.what, *price.dollars)
 		}
 	}
 	if p.UpTo < 0 || p.CacheFrom < 0 || p.CacheStep < 0 || p.MaxOutput < 0 {
@@ -130,6 +157,11 @@ func (p *Price) check() error {
 		}
 	}
 	return checkDate(p.Date)
+}
+
+func isExact(dollars float64) bool {
+	_, ok := perMillion(dollars)
+	return ok
 }
 
 // Of returns a model's price; nil and false when the list has none.
@@ -188,19 +220,20 @@ type Cost struct {
 	// many tokens there were, or the list has no price for some of them.
 	AtLeast bool
 	// AtMost is set when the true cost may be less: cached tokens were charged
-	// as input, because the list has no price for them.
+	// as input, or batches as single calls, because the list has no price for
+	// them.
 	AtMost bool
 }
 
 // Cost returns what the tokens of a call cost.
 func (p *Price) Cost(u llm.Usage) Cost {
 	r := p.rates()
-	c := Cost{AtLeast: u.InputTokens == nil || u.OutputTokens == nil}
+	c := Cost{AtLeast: u.InputTokens == nil || u.OutputTokens == nil, AtMost: p.atMost}
 	if u.InputTokens != nil {
 		cached := clamp(u.CachedTokens, *u.InputTokens)
 		written := clamp(u.CacheWriteTokens, *u.InputTokens-cached)
 		c.USD = r.input.of(*u.InputTokens - cached - written).plus(r.cached.of(cached)).plus(r.written.of(written))
-		c.AtMost = cached > 0 && p.CachedInput == nil
+		c.AtMost = c.AtMost || cached > 0 && p.CachedInput == nil
 		c.AtLeast = c.AtLeast || written > 0 && p.CacheWrite == nil || p.UpTo > 0 && *u.InputTokens > p.UpTo
 	}
 	if u.OutputTokens != nil {

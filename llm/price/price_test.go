@@ -47,6 +47,8 @@ func TestRead(t *testing.T) {
 		entry("input: 1, output: 1, source: x, up_to: -1"):                         "a/b: up_to",
 		entry("input: 1, output: 1, source: x, images: {rule: guess}"):             `a/b: images: unknown rule "guess"`,
 		entry("input: 1, output: 1, source: x, images: {rule: tiles, base: 1}"):    "a/b: images: tiles wants",
+		entry("input: 1, output: 1, source: x, batch: 50"):                         "a/b: batch 50: it is a share",
+		entry("input: 0.000001, output: 1, source: x, batch: 0.5"):                 "a/b: input 1e-06: a price is",
 		entry("source: x"):                         "a/b: a price has input, output and source",
 		entry("output: 1, source: x"):              "a/b: a price has input, output and source",
 		entry("input: 1, source: x"):               "a/b: a price has input, output and source",
@@ -113,6 +115,21 @@ func TestCost(t *testing.T) {
 		if math.Abs(got.USD.Dollars()-c.dollars) > 1e-12 || got.AtLeast != c.atLeast || got.AtMost != c.atMost {
 			t.Errorf("%s: %v %+v, want %v %v %v", c.name, got.USD.Dollars(), got, c.dollars, c.atLeast, c.atMost)
 		}
+	}
+}
+
+// Would fail if a batch were charged as single calls, or a price that nobody gave
+// passed for an exact one.
+func TestCostInBatches(t *testing.T) {
+	half := price.Price{Input: 2, CachedInput: new(0.5), CacheWrite: new(2.5), Output: 10, Batch: new(0.5)}
+	u := usage(4_000_000, 2_000_000, 1_000_000, 1_000_000)
+	alone, batch := half.In(false).Cost(u), half.In(true).Cost(u)
+	if alone.USD != 2*batch.USD || batch.AtMost || *half.CachedInput != 0.5 {
+		t.Errorf("alone %+v, in a batch %+v", alone, batch)
+	}
+	half.Batch = nil
+	if got := half.In(true).Cost(u); got.USD != alone.USD || !got.AtMost {
+		t.Errorf("without a price for batches: %+v", got)
 	}
 }
 

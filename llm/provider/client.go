@@ -147,6 +147,7 @@ type Answer struct {
 	Header     http.Header
 	Body       []byte
 	RetryAfter time.Duration // how long the server asks to wait; 0 when it does not say
+	Batch      string        // the batch that it came in; empty for an answer to a request of its own
 }
 
 // The deadlines as causes of an end.
@@ -209,7 +210,7 @@ func (c *Client) post(ctx context.Context, req *llm.Request, body []byte, header
 	}
 	idle := time.AfterFunc(limit, func() { stop(silence(limit)) })
 	defer idle.Stop()
-	answer := &Answer{resp.StatusCode, resp.Header, nil, RetryAfter(resp.Header, c.now())}
+	answer := &Answer{Status: resp.StatusCode, Header: resp.Header, RetryAfter: RetryAfter(resp.Header, c.now())}
 	text := &pulse{r: io.LimitReader(resp.Body, maxAnswer+1), beat: func() { idle.Reset(limit) }}
 	if streams {
 		idle.Stop() // until the first piece: a server that reads a long prompt may show that it lives

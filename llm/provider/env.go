@@ -41,6 +41,9 @@ type Settings struct {
 	// NameCalls sends trial and slot of each call in the header llm.CallHeader.
 	NameCalls bool
 	Deadlines Deadlines
+	// Batching makes batches of the calls that ask for it, where the protocol has
+	// such; nil for calls of their own only.
+	Batching *Batching
 	// Dial opens connections; nil for the machine's network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Proxy finds the proxy for a request; nil for that of the environment

@@ -39,6 +39,9 @@ type Protocol struct {
 	// no such thing. ParamStream is then a parameter of the body.
 	Stream func(ctx context.Context, req *llm.Request) *Stream
 
+	// Batches makes an interface for batches of calls; nil where there is none.
+	Batches func(c *Client) BatchService
+
 	// Explain adds to a fault what servers say in ways of their own; may be nil.
 	Explain func(f *Fault, req *llm.Request)
 	// Rules say what faults mean before the rules of all protocols do.
@@ -79,6 +82,7 @@ type Model struct {
 	client    *Client
 	extra     []member
 	learned   Learned
+	batcher   *batcher // nil for none
 }
 
 // New returns a model. It makes no request.
@@ -92,6 +96,9 @@ func New(o Options, p Protocol) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{name: o.Name, nameCalls: o.Settings.NameCalls, streams: o.Settings.Stream && p.Stream != nil, protocol: p, client: client, extra: extra}
+	if o.Settings.Batching != nil && p.Batches != nil {
+		m.batcher = newBatcher(o.Settings.Batching, o.Name, client, p.Batches(client))
+	}
 	m.protocol.Header = nil // only the requests need the key
 	if p.Refuses == nil {
 		m.protocol.Refuses = func(f *Fault, param string, _ *llm.Request) bool { return f.Refuses(param) }
@@ -117,6 +124,9 @@ func (m *Model) Describe() llm.Description {
 
 // CloseIdleConnections closes the connections that no call uses.
 func (m *Model) CloseIdleConnections() { m.client.CloseIdleConnections() }
+
+// TakesBatches reports whether calls can be asked in batches.
+func (m *Model) TakesBatches() bool { return m.batcher != nil }
 
 // Error returns the failure of a call with what we say of it.
 func (m *Model) Error(req *llm.Request, kind llm.Kind, said string) *llm.Error {
@@ -189,7 +199,13 @@ func (m *Model) send(ctx context.Context, req *llm.Request, body *Body, header h
 		stream = m.protocol.Stream(ctx, req)
 		events = stream.Add
 	}
-	answer, err := m.client.post(ctx, req, Compact(body), header, events)
+	var answer *Answer
+	var err error
+	if req.Batch && m.batcher != nil {
+		answer, err = m.batcher.post(ctx, req, Compact(body))
+	} else {
+		answer, err = m.client.post(ctx, req, Compact(body), header, events)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,6 +217,9 @@ func (m *Model) send(ctx context.Context, req *llm.Request, body *Body, header h
 		reply, err = stream.Whole()
 	default:
 		reply, err = m.protocol.Read(req, answer)
+	}
+	if reply != nil {
+		reply.Batch = answer.Batch
 	}
 	var f *Fault
 	if err != nil && !errors.As(err, &f) {

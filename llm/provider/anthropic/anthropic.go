@@ -45,7 +45,7 @@ func New(o Options) (*Client, error) {
 	}
 	m, err := provider.New(o, provider.Protocol{
 		Header: header, Ours: []string{"model", "messages", "stream"},
-		Encode: c.encode, Read: read, Refuses: refuses, Instead: c.instead,
+		Encode: c.encode, Read: read, Batches: newBatches, Refuses: refuses, Instead: c.instead,
 	})
 	c.Model = m
 	return c, err

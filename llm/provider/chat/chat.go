@@ -60,7 +60,7 @@ func New(o Options) (*provider.Model, error) {
 	o.Key, o.Settings.Header = "", nil // only the requests need them
 	return provider.New(shared, provider.Protocol{
 		Header: header, Ours: []string{"model", "messages", "stream", "n"}, QuotaIsRate: o.QuotaIsRate,
-		Encode: o.encode, Read: read, Stream: newStream, Refuses: refuses, Instead: o.instead,
+		Encode: o.encode, Read: read, Stream: newStream, Batches: newBatches, Refuses: refuses, Instead: o.instead,
 	})
 }
 
@@ -98,7 +98,7 @@ func (o *Options) encode(req *llm.Request, b *provider.Body) {
 	if s := req.Schema; s != nil && !o.Settings.NoSchema {
 		b.Try(paramSchema, responseFormat{"json_schema", schema{s.Name, true, b.Schema(s)}})
 	}
-	if o.Settings.Stream && b.Try(provider.ParamStream, true) {
+	if o.Settings.Stream && !req.Batch && b.Try(provider.ParamStream, true) {
 		inner, within := strings.CutPrefix(o.Counting, "stream_options.")
 		options := map[string]bool{"include_usage": true}
 		if within {

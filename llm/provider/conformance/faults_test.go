@@ -27,6 +27,8 @@ import (
 var wire = map[llmtest.Fault]heard{
 	"":                 {"", "stop", 0},
 	llmtest.Gzip:       {"", "stop", 0},
+	llmtest.Expire:     {"", "stop", 0}, // batches alone have it
+	llmtest.Missing:    {"", "stop", 0},
 	llmtest.Length:     {"", "length", 0},
 	llmtest.Endless:    {"", "length", 0},
 	llmtest.BadGateway: {llm.KindServer, `HTTP 502: a web page, titled "502 Bad Gateway"`, 0},
