@@ -135,7 +135,11 @@ func (m *retried) Generate(ctx context.Context, req *Request) (*Reply, error) {
 			}
 			return nil, err
 		}
-		wait := m.opts.wait(attempt, e.RetryAfter)
+		jitter := m.opts.Jitter
+		if req.Batch { // calls that failed together make one batch again
+			jitter = func() float64 { return 0 }
+		}
+		wait := m.opts.wait(attempt, e.RetryAfter, jitter)
 		if m.opts.Notify != nil {
 			m.opts.Notify(Wait{req.Trial, req.Slot, attempt, m.opts.Attempts, wait, e})
 		}
@@ -148,15 +152,15 @@ func (m *retried) Generate(ctx context.Context, req *Request) (*Reply, error) {
 // wait returns how long to wait after so many attempts. A wait of our own is
 // drawn from its upper half; one that the provider asks for is drawn out a
 // little, never shortened but by the cap.
-func (o *RetryOptions) wait(attempts int, asked time.Duration) time.Duration {
+func (o *RetryOptions) wait(attempts int, asked time.Duration, jitter func() float64) time.Duration {
 	own := o.Cap
 	if shift := attempts - 1; shift < 32 && o.Base<<shift>>shift == o.Base {
 		own = min(own, o.Base<<shift)
 	}
 	if asked > 0 {
-		return min(o.Cap, asked+time.Duration(float64(min(o.Base, asked))*o.Jitter()))
+		return min(o.Cap, asked+time.Duration(float64(min(o.Base, asked))*jitter()))
 	}
-	return own/2 + time.Duration(float64(own/2)*o.Jitter())
+	return own/2 + time.Duration(float64(own/2)*jitter())
 }
 
 // quitKey is the context key of WithQuit.

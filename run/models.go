@@ -213,7 +213,7 @@ func (o *Options) openModel(name string, before record.ModelInfo, priced json.Ra
 	}
 	settings := provider.Settings{
 		Detail: asked.Detail, NoSchema: asked.NoSchema, ExtraBody: asked.ExtraBody, Header: asked.Header,
-		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines, Stream: o.Stream,
+		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines, Stream: o.Stream, Batching: o.batching,
 	}
 	m, err := models.Connect(name, provider.Env{Getenv: o.Getenv, Settings: settings})
 	if err != nil {

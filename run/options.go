@@ -46,6 +46,8 @@ type Options struct {
 	// Now tells the time; nil for the machine's clock.
 	Now func() time.Time
 
+	batching *provider.Batching // of the session
+
 	origin *replies // of the run that a branch comes from
 }
 
@@ -66,6 +68,9 @@ type Pace struct {
 	// while tokens come, and ends once it has all that was asked.
 	Stream    bool               `json:"stream,omitempty"`
 	Deadlines provider.Deadlines `json:"deadlines,omitzero"`
+	// Batches asks in the provider's batches where there are such; nil for calls
+	// of their own.
+	Batches *Batches `json:"batches,omitempty"`
 }
 
 // MaxConcurrency is the largest Pace.Concurrency: more trials at once than any
@@ -117,6 +122,7 @@ func (o *Options) with(text json.RawMessage) error {
 	o.MaxRetries = cmp.Or(o.MaxRetries, was.MaxRetries)
 	o.MaxErrors = cmp.Or(o.MaxErrors, was.MaxErrors)
 	o.Stream = o.Stream || was.Stream
+	o.Batches = cmp.Or(o.Batches, was.Batches)
 	o.Deadlines.Connect = cmp.Or(o.Deadlines.Connect, was.Deadlines.Connect)
 	o.Deadlines.Idle = cmp.Or(o.Deadlines.Idle, was.Deadlines.Idle)
 	o.Deadlines.Attempt = cmp.Or(o.Deadlines.Attempt, was.Deadlines.Attempt)

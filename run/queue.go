@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spatialstale/spatialstale/record"
+
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -14,18 +16,19 @@ import (
 // holds up no other; the other models share one, and with it the lakes that
 // they walk on.
 type queue struct {
-	plan   *study.Study // with these models only
-	places []int        // of these models among the study's
-	of     int          // how many models the study has
+	plan    *study.Study // with these models only
+	places  []int        // of these models among the study's
+	of      int          // how many models the study has
+	batched bool         // its calls are asked in batches
 }
 
 // queues are those of the study's models.
-func queues(s *study.Study, paid map[string]bool) []queue {
+func queues(s *study.Study, o *Workers) []queue {
 	var all []queue
 	shared := queue{of: len(s.Models)}
 	for i, name := range s.Models {
-		if paid[name] {
-			all = append(all, queue{plan: only(s, name), places: []int{i}, of: len(s.Models)})
+		if o.Paid[name] {
+			all = append(all, queue{plan: only(s, name), places: []int{i}, of: len(s.Models)}.byTask(o)...)
 		} else {
 			shared.places = append(shared.places, i)
 		}
@@ -39,6 +42,29 @@ func queues(s *study.Study, paid map[string]bool) []queue {
 		all = append(all, shared)
 	}
 	return all
+}
+
+// byTask divides a queue of one model where one task's calls are asked in batches
+// and another's are not.
+func (q queue) byTask(o *Workers) []queue {
+	if o.Batched == nil {
+		return []queue{q}
+	}
+	var out []queue
+	whole := q.plan
+	for _, task := range []string{record.Detect, record.Navigate} {
+		part := q
+		part.plan, part.batched = only(whole, whole.Models...), o.Batched(whole.Models[0], task)
+		if task == record.Detect {
+			part.plan.Navigation = nil
+		} else {
+			part.plan.Detection = nil
+		}
+		if part.plan.Detection != nil || part.plan.Navigation != nil {
+			out = append(out, part)
+		}
+	}
+	return out
 }
 
 // only is the study with fewer models. Keys of trials do not change by it.

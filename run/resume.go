@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm/price"
@@ -124,6 +126,9 @@ func prepareResume(stored *Stored, o *ResumeOptions) (s *Session, finished bool,
 	}
 	if err := o.Options.with(m.Execution); err != nil {
 		return nil, false, err
+	}
+	if _, err := os.Stat(filepath.Join(stored.Dir, batchesName)); err == nil && o.Batches == nil {
+		o.Batches = &Batches{} // some may still be collected
 	}
 	before, err := readSpent(stored.Dir)
 	if err != nil && o.Budget != nil {

@@ -139,6 +139,9 @@ func newSession(st *study.Study, r *replies, o Options) (*Session, error) {
 		events:  newFeed(), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.learned.tell = s.notice
+	if r == nil {
+		s.options.batching = s.options.Batches.batching(s.options.Now, s.notice)
+	}
 	return s, nil
 }
 
@@ -153,6 +156,9 @@ func (s *Session) Study() *study.Study { return s.study }
 func (s *Session) Stop() {
 	s.stopOnce.Do(func() {
 		s.notice("Stopping: calls under way are waited for, and nothing new begins. Interrupt once more to give them up.")
+		if s.options.batching.Submitted() {
+			s.notice("Batches that are submitted go on at the provider and are paid for; resume collects their answers.")
+		}
 		close(s.stop)
 	})
 }
@@ -251,6 +257,9 @@ func (s *Session) open(before []record.ModelInfo) error {
 		s.paid[name] = true
 	}
 	s.forks()
+	if err := s.checkBatches(); err != nil {
+		return err
+	}
 	return s.checkBudget()
 }
 
@@ -351,6 +360,11 @@ func (s *Session) begin(ctx context.Context, w *store.Writer) error {
 	if err := s.learned.write(s.learned.models()); err != nil {
 		return errors.Join(err, s.closeSpending(), w.Close())
 	}
+	if s.options.batching != nil {
+		if err := s.options.batching.Open(ctx, filepath.Join(s.dir, batchesName)); err != nil {
+			return errors.Join(err, s.closeSpending(), w.Close())
+		}
+	}
 	go s.obey()
 	go func() {
 		defer close(s.done)
@@ -386,6 +400,7 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (sum Summary, err
 		Models:          s.models,
 		Methods:         s.methods,
 		Paid:            s.paid,
+		Batched:         s.batched,
 		Recorder:        s.tracker,
 		Ended:           w.Ended,
 		Stop:            s.stop,
@@ -398,7 +413,7 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (sum Summary, err
 			s.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
 		},
 	})
-	closed := errors.Join(s.closeMethods(), w.Close(), s.closeSpending())
+	closed := errors.Join(s.options.batching.Close(), s.closeMethods(), w.Close(), s.closeSpending())
 	if s.options.origin != nil {
 		closed = errors.Join(closed, s.options.origin.close())
 	}

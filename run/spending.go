@@ -74,7 +74,10 @@ func (s *Session) billed(name string, settings *provider.Settings, m llm.Model) 
 	}
 	p, _ := s.prices.Of(name) // nil when it is not known
 	local := isOllama(name)
-	m = llm.Budgeted(m, s.budget.For(name, p, price.Terms{Detail: settings.Detail, Extra: len(settings.ExtraBody), Twice: local}))
+	m = llm.Budgeted(m, s.budget.For(name, p, price.Terms{
+		Detail: settings.Detail, Extra: len(settings.ExtraBody), Twice: local,
+		Held: func(req *llm.Request) bool { return s.options.batching.Held(name, req) },
+	}))
 	if local && !limited {
 		return m, nil // its client fits the cap to the context that it asks for, which takes memory here
 	}

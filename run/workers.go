@@ -42,6 +42,10 @@ type Workers struct {
 	// Paid holds the names of models whose answers are paid for: a call is safe
 	// before its answer is used.
 	Paid map[string]bool
+	// Batched reports whether a model's calls of a task are asked in batches; nil
+	// for never. The trials then are in progress together, and so are the calls
+	// of a trial that do not wait for each other's answers.
+	Batched func(model, task string) bool
 	// Ended reports whether a trial was finished before; it is not made again.
 	// Nil for none.
 	Ended func(key string) bool
@@ -126,7 +130,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 			work()
 		})
 	}
-	for _, q := range queues(s, opts.Paid) {
+	for _, q := range queues(s, &opts) {
 		next := make(chan planned)
 		begin(func() {
 			defer close(next)
@@ -164,6 +168,9 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 
 // workers is how many trials of a queue are in progress at once.
 func (r *runner) workers(q *queue, opts *Workers) int {
+	if q.batched {
+		return MaxConcurrency
+	}
 	if opts.PaidConcurrency > 0 && opts.Paid[q.plan.Models[0]] {
 		return opts.PaidConcurrency
 	}
@@ -260,12 +267,13 @@ type runner struct {
 	auditors   map[auditorKey]judge.Source
 	methods    map[string]llm.Model // by the names of study.Methods
 	navigators map[navigatorKey]*navigate.Navigator
+	batched    func(model, task string) bool
 }
 
 type auditorKey struct {
-	model, modality, framing string
-	auditor                  study.Auditor
-	batch                    int
+	task, model, modality, framing string
+	auditor                        study.Auditor
+	batch                          int
 }
 
 type navigatorKey struct{ model, modality, framing string }
@@ -286,9 +294,13 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 		auditors:   map[auditorKey]judge.Source{},
 		navigators: map[navigatorKey]*navigate.Navigator{},
 		methods:    map[string]llm.Model{},
+		batched:    func(string, string) bool { return false },
+	}
+	if opts.Batched != nil {
+		r.batched = opts.Batched
 	}
 	workers := 0
-	for _, q := range queues(s, opts.Paid) {
+	for _, q := range queues(s, &opts) {
 		workers += r.workers(&q, &opts)
 	}
 	r.worlds = newWorlds(s, workers)
@@ -326,23 +338,23 @@ func newRunner(s *study.Study, opts Workers) (*runner, error) {
 // prepare makes a model's navigators and auditors, so that what is wrong with a
 // prompt file shows before the first call.
 func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) error {
-	auditor := func(modality string, by study.Strategy) error {
+	auditor := func(task, modality string, by study.Strategy) error {
 		if !by.AsksModel() || study.IsAgent(name) {
 			return nil
 		}
 		for _, framing := range r.study.Framings {
-			a, err := newAuditor(model, prompts, r.study, modality, framing, by)
+			a, err := newAuditor(r.asked(model, name, task), prompts, r.study, modality, framing, by)
 			if err != nil {
 				return err
 			}
-			r.auditors[auditorKey{name, modality, framing, by.Auditor, by.Batch}] = a
+			r.auditors[auditorKey{task, name, modality, framing, by.Auditor, by.Batch}] = a
 		}
 		return nil
 	}
 	if d := r.study.Detection; d != nil {
 		for _, modality := range d.Modalities {
 			for _, by := range d.Detectors {
-				if err := auditor(modality, by); err != nil {
+				if err := auditor(record.Detect, modality, by); err != nil {
 					return err
 				}
 			}
@@ -354,14 +366,14 @@ func (r *runner) prepare(name string, model llm.Model, prompts study.Prompts) er
 	}
 	for _, modality := range n.Modalities {
 		for _, framing := range r.study.Framings {
-			nav, err := newNavigator(name, model, prompts.Of("navigate.txt", framing), r.study, modality)
+			nav, err := newNavigator(name, r.asked(model, name, record.Navigate), prompts.Of("navigate.txt", framing), r.study, modality)
 			if err != nil {
 				return err
 			}
 			r.navigators[navigatorKey{name, modality, framing}] = nav
 		}
 		for _, by := range n.Strategies {
-			if err := auditor(modality, by); err != nil {
+			if err := auditor(record.Navigate, modality, by); err != nil {
 				return err
 			}
 		}
@@ -382,6 +394,7 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 	if by.Auditor == study.AuditScore {
 		file = "audit-score.txt"
 	}
+	_, together := model.(*inBatches)
 	a, err := judge.New(model, judge.Options{
 		Mode:      mode,
 		Batch:     by.Batch,
@@ -392,6 +405,7 @@ func newAuditor(model llm.Model, prompts study.Prompts, s *study.Study, modality
 		Write:     writeLines,
 		Again:     s.Again,
 		Params:    s.Params,
+		Together:  together,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -415,7 +429,7 @@ func newNavigator(name string, model llm.Model, prompt string, s *study.Study, m
 // at the time.
 func (r *runner) auditor(t *study.Trial, see func() *observe.State) judge.Source {
 	if t.By.Auditor != study.AuditMethod {
-		return r.auditors[auditorKey{t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
+		return r.auditors[auditorKey{t.Task, t.Model, t.Modality, t.Framing, t.By.Auditor, t.By.Batch}]
 	}
 	a := &method.Auditor{Model: r.methods[t.By.Program()]}
 	if t.By.Method.IsSent(study.WantsGrid) {
@@ -475,8 +489,10 @@ func (r *runner) attempt(ctx context.Context, t *study.Trial) (rec *record.Trial
 
 // detect audits the whole memory in each window of the instance.
 func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *record.Trial) error {
-	in := w.Instances[t.Regime]
-	for i, win := range in.Windows() {
+	windows := w.Instances[t.Regime].Windows()
+	made := make([]record.Window, len(windows))
+	err := judge.InOrder(len(windows), r.batched(t.Model, t.Task), func(i int) error {
+		win := windows[i]
 		state := observe.State{Grid: win.Grid, Agent: win.Grid.Start(), Radius: r.study.ViewRadius}
 		auditor := r.auditor(t, func() *observe.State { return &state })
 		seen, err := w.scenery.audited(t.Modality, &state)
@@ -487,7 +503,16 @@ func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *reco
 		if err != nil {
 			return err
 		}
-		rec.Windows = append(rec.Windows, w.window(i, win.Step, &state, res))
+		made[i] = w.window(i, win.Step, &state, res)
+		return nil
+	})
+	for i := range made {
+		if made[i].Judgments != nil {
+			rec.Windows = append(rec.Windows, made[i])
+		}
+	}
+	if err != nil {
+		return err
 	}
 	rec.Outcome = record.Done
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/record"
@@ -35,6 +36,7 @@ type Options struct {
 	Write     func(entries []Entry) []llm.Part // how entries are written, with IDs for ids; nil is Lines
 	Prompt    string                           // a template like the default; "" is Prompt, or ScorePrompt with Score
 	Again     bool                             // ask once more for the entries that a reply left unanswered
+	Together  bool                             // make the calls of an audit at the same time
 	Params    llm.Params
 }
 
@@ -86,8 +88,8 @@ func New(model llm.Model, options Options) (*Auditor, error) {
 	return a, nil
 }
 
-// Audit implements Source. The calls are made one after another, in the order
-// of the entries, at the slots "window0/batch0", "window0/batch1", …, or
+// Audit implements Source. The calls are made one after another unless
+// Options.Together is set, in the order of the entries, at the slots "window0/batch0", "window0/batch1", …, or
 // "window0/store" for a whole store, with "/again" behind it when asking once
 // more; their purpose is "audit". No entries, no call. An error of the model
 // ends the audit and is returned wrapped; the others are those of IDs.
@@ -100,19 +102,57 @@ func (a *Auditor) Audit(ctx context.Context, w Where, entries []Entry, observati
 	for i := range entries {
 		named[i] = Entry{ID: ids[i], Parts: entries[i].Parts}
 	}
-	res := &Result{Verdicts: make([]Verdict, 0, len(entries))}
-	for number, batch := range a.batches(named) {
+	batches := a.batches(named)
+	parts := make([]Result, len(batches))
+	err = InOrder(len(batches), a.options.Together, func(number int) (err error) {
 		call := call{Where: w, slot: fmt.Sprintf("window%d/batch%d", w.Window, number), observation: observation}
 		if a.options.Mode == WholeStore {
 			call.slot = fmt.Sprintf("window%d/store", w.Window)
 		}
-		verdicts, err := a.batch(ctx, call, batch, res)
-		if err != nil {
-			return nil, err
-		}
-		res.Verdicts = append(res.Verdicts, verdicts...)
+		parts[number].Verdicts, err = a.batch(ctx, call, batches[number], &parts[number])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{Verdicts: make([]Verdict, 0, len(entries))}
+	for i := range parts {
+		res.Verdicts = append(res.Verdicts, parts[i].Verdicts...)
+		res.Replies, res.Usage = append(res.Replies, parts[i].Replies...), append(res.Usage, parts[i].Usage...)
 	}
 	return res, nil
+}
+
+// InOrder does n things, one after another up to the first error or all at the
+// same time, and returns the error of the first that failed.
+func InOrder(n int, together bool, do func(i int) error) error {
+	if !together {
+		for i := range n {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	errs := make([]error, n)
+	panics := make([]any, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			defer func() { panics[i] = recover() }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	for i := range n {
+		if panics[i] != nil {
+			panic(panics[i]) // to whoever asked
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+	}
+	return nil
 }
 
 func (a *Auditor) batches(entries []Entry) [][]Entry {

@@ -16,14 +16,18 @@ import (
 
 // executionFlags say how a study is run; no result depends on them.
 type executionFlags struct {
-	Concurrency *int    `placeholder:"N" help:"Trials in progress at once: of each model with a server, 16 unless given; of the controls together, as many as there are processors. No result depends on it."`
-	Format      string  `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
-	Prices      string  `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
-	Budget      *amount `placeholder:"USD" help:"Stop, so that it can be resumed, before a call could make the run cost more than this, all its sessions and models together. Needs the price of each model."`
-	JSON        bool    `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
-	View        bool    `help:"Show the run in a browser while it goes on (docs/view.md)."`
-	Blind       bool    `help:"Run a study with pictures also on a model that does not see what a picture shows, when it is asked before the run."`
-	MaxErrors   *int    `placeholder:"N" help:"Give a model up after so many failed trials in a row; 20 unless given, 0 for never."`
+	Concurrency *int          `placeholder:"N" help:"Trials in progress at once: of each model with a server, 16 unless given; of the controls together, as many as there are processors. No result depends on it."`
+	Format      string        `enum:"text,md,json" default:"text" help:"Form of the tables: text, md or json."`
+	Prices      string        `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
+	Budget      *amount       `placeholder:"USD" help:"Stop, so that it can be resumed, before a call could make the run cost more than this, all its sessions and models together. Needs the price of each model."`
+	JSON        bool          `name:"json" help:"For programs: progress as JSON lines on the standard error, tables as JSON."`
+	View        bool          `help:"Show the run in a browser while it goes on (docs/view.md)."`
+	Blind       bool          `help:"Run a study with pictures also on a model that does not see what a picture shows, when it is asked before the run."`
+	BatchAPI    bool          `name:"batch-api" help:"Ask the calls of detections in the provider's batches (OpenAI, Anthropic and servers that copy OpenAI's): half the price, and answers that may take a day. resume collects them (docs/batches.md)."`
+	BatchSteps  bool          `help:"With --batch-api, ask the calls of episodes in batches too: one batch for each step of all episodes. Without it they are calls of their own."`
+	BatchPoll   time.Duration `placeholder:"1m" help:"How often a batch is asked whether it has ended."`
+	BatchMost   int           `placeholder:"N" help:"Most calls of a batch; as many as the provider takes unless given."`
+	MaxErrors   *int          `placeholder:"N" help:"Give a model up after so many failed trials in a row; 20 unless given, 0 for never."`
 }
 
 // connectionFlags say how models are reached: their credentials, and how long a
@@ -62,6 +66,9 @@ func (f *executionFlags) options(asked *modelFlags, models []string) (o run.Opti
 		return o, usageError{fmt.Errorf("--concurrency %d: at least one trial must be in progress", *n)}
 	}
 	o.Pace = run.Pace{Concurrency: value(f.Concurrency), MaxRetries: asked.MaxRetries, MaxErrors: f.MaxErrors}
+	if o.Batches, err = f.batches(); err != nil {
+		return o, err
+	}
 	o.Budget, o.Blind = (*price.USD)(f.Budget), f.Blind
 	if f.Prices != "" {
 		if o.Prices, err = price.Read(f.Prices); err != nil {
@@ -73,6 +80,20 @@ func (f *executionFlags) options(asked *modelFlags, models []string) (o run.Opti
 	}
 	o.Models, err = asked.models(models)
 	return o, err
+}
+
+// batches are what the flags say of batches; nil where none are asked for.
+func (f *executionFlags) batches() (*run.Batches, error) {
+	b := &run.Batches{Steps: f.BatchSteps, Poll: f.BatchPoll, Most: f.BatchMost}
+	switch {
+	case f.BatchPoll < 0 || f.BatchMost < 0:
+		return nil, usageError{errors.New("--batch-poll and --batch-most are a time and a number above 0")}
+	case f.BatchAPI:
+		return b, nil
+	case *b != run.Batches{}:
+		return nil, usageError{errors.New("--batch-steps, --batch-poll and --batch-most say how --batch-api asks; give it as well")}
+	}
+	return nil, nil
 }
 
 // value is what a flag says, the zero value when it was not given.

@@ -106,7 +106,7 @@ func (c *runCmd) unanswered() error {
 		name  string
 		given bool
 	}{
-		{"budget", c.Budget != nil}, {"detail", c.Detail != ""}, {"no-schema", c.NoSchema}, {"extra-body", len(c.ExtraBody) > 0}, {"header", len(c.Header) > 0},
+		{"budget", c.Budget != nil}, {"batch-api", c.BatchAPI}, {"detail", c.Detail != ""}, {"no-schema", c.NoSchema}, {"extra-body", len(c.ExtraBody) > 0}, {"header", len(c.Header) > 0},
 	} {
 		if f.given {
 			return usageError{fmt.Errorf("--%s says something of how models are asked, and --replay asks none; leave it out", f.name)}

@@ -125,6 +125,9 @@ func (b *modelBudget) Reserve(ctx context.Context, req *llm.Request) (func(*llm.
 		return nil, err
 	}
 	return func(reply *llm.Reply, err error) {
+		if reply != nil && reply.Batch != "" {
+			in.price = b.price.In(true)
+		}
 		bill := in.bill(need, reply, err)
 		if llm.Unbilled(err) && held() { // another batch may have it
 			bill.lost = c.back

@@ -106,7 +106,7 @@ func (k *batcher) failed(b *batch, state *BatchState) error {
 	k.serial, k.calls = true, min(k.calls, (n+1)/2)
 	most := k.calls
 	k.mu.Unlock()
-	return k.again(b, fmt.Sprintf("%s: the account takes no batch of %d calls now; from here on one batch after another, of %d at most", k.model, n, most))
+	return k.again(b, fmt.Sprintf("%s: the account takes no batch of %s now; from here on one batch after another, of %d at most", k.model, numberOf(n), most))
 }
 
 // handOut hands out the results of a batch that has ended.
@@ -149,9 +149,9 @@ func (k *batcher) handOut(b *batch, state *BatchState) (mine bool, err error) {
 	for id := range b.calls {
 		k.deliver(b, &BatchResult{ID: id, Kind: llm.KindServer, Words: "the batch ended without a word on this call"})
 	}
-	text := fmt.Sprintf("%s: the batch %s ended with answers to %d of %d calls", k.model, b.ID, answered, len(b.Calls))
+	text := fmt.Sprintf("%s: the batch %s ended with answers to %d of %s", k.model, b.ID, answered, numberOf(len(b.Calls)))
 	if answered < len(b.Calls) {
-		text += "; what may be answered yet is asked again"
+		text += "; what expired or failed is asked again"
 	}
 	k.all.opts.Tell(text)
 	return true, nil

@@ -30,6 +30,7 @@ type batcher struct {
 	waiting []*batchCall      // for the next batch
 	size    int               // of these, in bytes
 	timer   *time.Timer
+	told    bool // people know that batches go on by themselves
 	open    int  // batches under way
 	serial  bool // the account takes no more than one at a time
 }
@@ -68,6 +69,13 @@ func callID(req *llm.Request, body []byte) string {
 
 func slotOf(call string) string { return strings.SplitN(call, "-", 2)[0] }
 
+func numberOf(calls int) string {
+	if calls == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", calls)
+}
+
 // aroundCall is the most bytes that a batch has around the body of a call.
 const aroundCall = 200
 
@@ -90,6 +98,17 @@ func (k *batcher) recall(s *Submission) {
 		}
 		k.where[id] = b
 	}
+}
+
+// takes reports whether a request is asked in a batch, or may be answered by one
+// already. A nil batcher takes none.
+func (k *batcher) takes(req *llm.Request, body []byte) bool {
+	if k == nil || req.Batch {
+		return k != nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.where[callID(req, body)] != nil
 }
 
 // post waits for the answer to a call.
@@ -284,8 +303,18 @@ func (k *batcher) submit(b *batch) error {
 	var no *BatchRefused
 	switch {
 	case err == nil:
-		k.all.opts.Tell(fmt.Sprintf("%s: a batch of %d calls is submitted (%s). It goes on at the provider, and is paid for, also when this program ends; resume collects it.", k.model, len(calls), b.ID))
-		return k.all.note(b.Submission)
+		text := fmt.Sprintf("%s: a batch of %s is submitted (%s)", k.model, numberOf(len(calls)), b.ID)
+		if err := k.all.note(b.Submission); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if !k.told {
+			k.told = true
+			text += "; it goes on at the provider, and is paid for, also when this program ends, and resume collects it"
+		}
+		k.all.opts.Tell(text)
+		return nil
 	case errors.As(err, &no) && no.Answer.Status < 500:
 		return k.refused(b, err)
 	}

@@ -119,10 +119,13 @@ type Batching struct {
 	working  sync.WaitGroup
 }
 
+// DefaultLinger is the default of BatchOptions.Linger.
+const DefaultLinger = 5 * time.Second
+
 // NewBatching returns a Batching, to be opened before the first call.
 func NewBatching(o BatchOptions) *Batching {
 	if o.Linger <= 0 {
-		o.Linger = 5 * time.Second
+		o.Linger = DefaultLinger
 	}
 	if o.Poll <= 0 {
 		o.Poll = time.Minute
@@ -251,13 +254,17 @@ func (g *Batching) known(id string) bool {
 	return false
 }
 
+// Takes reports whether a model's calls can be asked in batches. A nil Batching
+// takes none.
+func (g *Batching) Takes(model string) bool { return g != nil && g.batchers[model] != nil }
+
 // Held reports whether a batch of an earlier session may still have the answer to
 // a model's request.
 func (g *Batching) Held(model string, req *llm.Request) bool {
-	k := g.batchers[model]
-	if k == nil || !req.Batch {
+	if !g.Takes(model) {
 		return false
 	}
+	k := g.batchers[model]
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.held[slotID(req)] > 0
@@ -265,6 +272,9 @@ func (g *Batching) Held(model string, req *llm.Request) bool {
 
 // Submitted reports whether batches are under way.
 func (g *Batching) Submitted() bool {
+	if g == nil {
+		return false
+	}
 	for _, k := range g.batchers {
 		k.mu.Lock()
 		open := k.open
@@ -279,7 +289,7 @@ func (g *Batching) Submitted() bool {
 // Close leaves the batches to the provider. A submission that is under way comes
 // to its end.
 func (g *Batching) Close() error {
-	if g.log == nil {
+	if g == nil || g.log == nil {
 		return nil
 	}
 	g.end()

@@ -125,9 +125,6 @@ func (m *Model) Describe() llm.Description {
 // CloseIdleConnections closes the connections that no call uses.
 func (m *Model) CloseIdleConnections() { m.client.CloseIdleConnections() }
 
-// TakesBatches reports whether calls can be asked in batches.
-func (m *Model) TakesBatches() bool { return m.batcher != nil }
-
 // Error returns the failure of a call with what we say of it.
 func (m *Model) Error(req *llm.Request, kind llm.Kind, said string) *llm.Error {
 	return m.client.Error(req, kind, said)
@@ -201,10 +198,10 @@ func (m *Model) send(ctx context.Context, req *llm.Request, body *Body, header h
 	}
 	var answer *Answer
 	var err error
-	if req.Batch && m.batcher != nil {
-		answer, err = m.batcher.post(ctx, req, Compact(body))
+	if text := Compact(body); m.batcher.takes(req, text) {
+		answer, err = m.batcher.post(ctx, req, text)
 	} else {
-		answer, err = m.client.post(ctx, req, Compact(body), header, events)
+		answer, err = m.client.post(ctx, req, text, header, events)
 	}
 	if err != nil {
 		return nil, nil, err
