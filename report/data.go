@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/stats"
 )
 
@@ -81,7 +82,7 @@ func pairsOf(pairs []analysis.SeedPair) []pair {
 
 // JSON writes all tables with all their columns in full precision:
 //
-//	{"version": 1, "tables": [{"id", "title", "topic", "paper", "about", "need",
+//	{"version": 1, "program": "…", "tables": [{"id", "title", "topic", "paper", "about", "need",
 //	  "warnings", "notes", "columns": [{"key", "heading", "unit", "kind"}],
 //	  "rows": [{KEY: cell, …}]}]}
 //
@@ -99,7 +100,7 @@ func JSON(w io.Writer, tables []analysis.Table) error {
 	for i := range tables {
 		all = append(all, objectOf(&tables[i]))
 	}
-	if err := indented(w, object{{"version", FormatVersion}, {"tables", all}}, " "); err != nil {
+	if err := indented(w, object{{"version", FormatVersion}, {"program", record.Program()}, {"tables", all}}, " "); err != nil {
 		return fmt.Errorf("tables as JSON: %w", err)
 	}
 	return nil

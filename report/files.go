@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/report/figure"
 )
 
@@ -20,12 +21,13 @@ var forms = map[string]struct {
 	extension string
 	tables    func(io.Writer, []analysis.Table) error
 	figure    func(io.Writer, *analysis.Figure) error // nil for none
+	says      bool                                    // in the file which program made it; else a file beside it does
 }{
-	"text":  {".txt", func(w io.Writer, tables []analysis.Table) error { return Text(w, tables, TextOptions{}) }, nil},
-	"md":    {".md", Markdown, nil},
-	"csv":   {".csv", func(w io.Writer, tables []analysis.Table) error { return CSV(w, tables[0]) }, FigureCSV},
-	"json":  {".json", JSON, FigureJSON},
-	"latex": {".tex", LaTeX, nil},
+	"text":  {".txt", func(w io.Writer, tables []analysis.Table) error { return Text(w, tables, TextOptions{}) }, nil, false},
+	"md":    {".md", Markdown, nil, true},
+	"csv":   {".csv", func(w io.Writer, tables []analysis.Table) error { return CSV(w, tables[0]) }, FigureCSV, false},
+	"json":  {".json", JSON, FigureJSON, true},
+	"latex": {".tex", LaTeX, nil, true},
 }
 
 // An Output is what a report writes into a folder: a file for each table that
@@ -41,7 +43,8 @@ type Output struct {
 }
 
 // Write writes the files into a folder, which is made when it is not there:
-// ID.txt, ID.md, ID.csv, ID.json or ID.tex, ID.svg, ID.png and ID.pdf. No file
+// ID.txt, ID.md, ID.csv, ID.json or ID.tex, ID.svg, ID.png and ID.pdf, and with text
+// and csv program.txt, which says what made them. No file
 // that is there already is overwritten: the error then names it, and nothing is
 // written. It returns the names of the files.
 func (o *Output) Write(dir string) (names []string, err error) {
@@ -54,14 +57,16 @@ func (o *Output) Write(dir string) (names []string, err error) {
 	}
 	for i := range files {
 		files[i].name = filepath.Join(dir, files[i].name)
-		if _, err := os.Lstat(files[i].name); err == nil {
+		if _, err := os.Lstat(files[i].name); err == nil && !files[i].again {
 			return nil, fmt.Errorf("%s: %w; nothing was written. Give another folder, or move it away", files[i].name, fs.ErrExist)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 	for _, f := range files {
-		if err := writeFile(f.name, f.write); err != nil {
+		if err := writeFile(f.name, f.write); f.again && errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
 			return names, err
 		}
 		names = append(names, f.name)
@@ -72,6 +77,7 @@ func (o *Output) Write(dir string) (names []string, err error) {
 // A file is one to be written.
 type file struct {
 	name  string
+	again bool // one that is there already stays
 	write func(io.Writer) error
 }
 
@@ -88,7 +94,13 @@ func (o *Output) files() (files []file, err error) {
 	}
 	tables, _ := split(o.Tables)
 	for _, t := range tables {
-		files = append(files, file{t.ID + form.extension, func(w io.Writer) error { return form.tables(w, []analysis.Table{*t}) }})
+		files = append(files, file{t.ID + form.extension, false, func(w io.Writer) error { return form.tables(w, []analysis.Table{*t}) }})
+	}
+	if len(files) > 0 && !form.says {
+		files = append(files, file{"program.txt", true, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "These files were made by spatialstale %s.\n", record.Program())
+			return err
+		}})
 	}
 	for i := range o.Figures {
 		f := &o.Figures[i]
@@ -96,10 +108,10 @@ func (o *Output) files() (files []file, err error) {
 			continue
 		}
 		for _, drawing := range o.Drawings {
-			files = append(files, file{f.ID + "." + drawing, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
+			files = append(files, file{f.ID + "." + drawing, false, func(w io.Writer) error { return figure.Draw(w, f, drawing, figure.Light) }})
 		}
 		if form.figure != nil {
-			files = append(files, file{f.ID + form.extension, func(w io.Writer) error { return form.figure(w, f) }})
+			files = append(files, file{f.ID + form.extension, false, func(w io.Writer) error { return form.figure(w, f) }})
 		}
 	}
 	return files, nil

@@ -33,7 +33,11 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"detection" + extension, "contrasts" + extension, "figure-3-detection.svg", "figure-3-detection.png", "figure-3-detection.pdf"}
+		want := []string{"detection" + extension, "contrasts" + extension}
+		if format == "text" || format == "csv" { // which do not say themselves what made them
+			want = append(want, "program.txt")
+		}
+		want = append(want, "figure-3-detection.svg", "figure-3-detection.png", "figure-3-detection.pdf")
 		if format == "csv" || format == "json" {
 			want = append(want, "figure-3-detection"+extension)
 		}

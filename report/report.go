@@ -20,6 +20,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/spatialstale/spatialstale/analysis"
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // cellWidth measures text in terminal cells. It does not ask the environment,
@@ -66,7 +67,7 @@ func split(tables []analysis.Table) (with []*analysis.Table, absent []string) {
 const absentTitle = "Not in this run"
 
 // textFuncs are what the templates of Markdown and LaTeX can call.
-var textFuncs = template.FuncMap{"clean": clean, "join": strings.Join, "place": paperPlace, "absentTitle": func() string { return absentTitle }}
+var textFuncs = template.FuncMap{"clean": clean, "join": strings.Join, "place": paperPlace, "absentTitle": func() string { return absentTitle }, "program": record.Program}
 
 // fill writes a template of tables, and of those that are absent.
 func fill[T any](w io.Writer, t *template.Template, tables []T, absent []string) error {

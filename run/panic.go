@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/spatialstale/spatialstale/record"
 )
 
 // PanicError says of a recovered panic, in a line, what to report. Call it in
@@ -13,7 +15,7 @@ func PanicError(recovered any) error {
 	if runes := []rune(what); len(runes) > 300 {
 		what = string(runes[:300]) + "…"
 	}
-	return fmt.Errorf("a fault of the program, not yours: %s, at %s of version %s; please report this line and the command", what, panicPlace(), Version())
+	return fmt.Errorf("a fault of the program, not yours: %s, at %s of version %s; please report this line and the command", what, panicPlace(), record.Program())
 }
 
 // panicPlace is the innermost function of ours that panicked, or else of anybody.

@@ -302,7 +302,7 @@ func (s *Session) manifest(instances []record.Instance) (record.Manifest, error)
 	}
 	m := record.Manifest{
 		Version:     record.Version,
-		Program:     Version(),
+		Program:     record.Program(),
 		Go:          runtime.Version(),
 		Created:     s.options.Now().UTC(),
 		Study:       config,

@@ -122,7 +122,7 @@ func (c *auditMemoryCmd) Run(e *env) error {
 		if isTerminal(e.stderr) {
 			width = terminalWidth(e.stderr)
 		}
-		colours := width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		colours := colored(e.stderr)
 		if _, err := io.WriteString(e.stderr, report.Text(width, colours)); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}

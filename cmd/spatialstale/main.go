@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	mangokong "github.com/alecthomas/mango-kong"
 
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/study"
 )
@@ -48,28 +50,33 @@ func (code exitWith) Error() string { return fmt.Sprintf("exit code %d", int(cod
 type usageError struct{ error }
 
 type cli struct {
-	Run      runCmd           `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
-	Resume   resumeCmd        `cmd:"" help:"Go on where a run stopped, or make it larger."`
-	Branch   branchCmd        `cmd:"" help:"Continue an episode of a run from one step on, under another strategy, memory, model or action (docs/branch.md)."`
-	Play     playCmd          `cmd:"" help:"Walk the lake yourself, seeing what a model would see; the walk is stored as a run, to be reported beside models."`
-	Runs     runsCmd          `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`
-	View     viewCmd          `cmd:"" help:"Show runs in a browser: how far they are, tables, and every trial step by step (docs/view.md)."`
-	Check    checkCmd         `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
-	Plan     planCmd          `cmd:"" help:"Say what run would do and cost: trials, calls, tokens, dollars. Spends nothing."`
-	Show     showCmd          `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
-	Report   reportCmd        `cmd:"" help:"Show every table of a run, or of several together."`
-	Compare  compareCmd       `cmd:"" help:"Set two runs side by side, paired by seed."`
-	Trace    traceCmd         `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
-	Export   exportCmd        `cmd:"" help:"Write a run as files that other programs read."`
-	Dataset  datasetCmd       `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
-	Score    scoreCmd         `cmd:"" help:"Score verdicts that were made elsewhere on the entries of a dataset."`
-	Audit    auditCmd         `cmd:"" help:"Audit a memory of your own against what is seen now, and leave out what is stale (docs/audit.md)."`
-	Models   modelsCmd        `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
-	Env      envCmd           `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
-	Rehearse rehearseCmd      `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
-	Serve    serveCmd         `cmd:"" help:"Audit memories for other programs, over HTTP and MCP (docs/serve.md)."`
-	MCP      mcpCmd           `cmd:"" name:"mcp" help:"Audit memories for an agent, over MCP on standard input and output (docs/serve.md)."`
-	Version  kong.VersionFlag `help:"Print the version and exit."`
+	Run      runCmd      `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
+	Resume   resumeCmd   `cmd:"" help:"Go on where a run stopped, or make it larger."`
+	Branch   branchCmd   `cmd:"" help:"Continue an episode of a run from one step on, under another strategy, memory, model or action (docs/branch.md)."`
+	Play     playCmd     `cmd:"" help:"Walk the lake yourself, seeing what a model would see; the walk is stored as a run, to be reported beside models."`
+	Runs     runsCmd     `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`
+	View     viewCmd     `cmd:"" help:"Show runs in a browser: how far they are, tables, and every trial step by step (docs/view.md)."`
+	Check    checkCmd    `cmd:"" help:"Verify a run: database, contents, plan, and every trial made again from its replies."`
+	Plan     planCmd     `cmd:"" help:"Say what run would do and cost: trials, calls, tokens, dollars. Spends nothing."`
+	Show     showCmd     `cmd:"" help:"Show an instance, or the prompt that a model would be sent for it."`
+	Report   reportCmd   `cmd:"" help:"Show every table of a run, or of several together."`
+	Compare  compareCmd  `cmd:"" help:"Set two runs side by side, paired by seed."`
+	Trace    traceCmd    `cmd:"" help:"Tell one trial step by step: what it saw, remembered, was told, answered."`
+	Export   exportCmd   `cmd:"" help:"Write a run as files that other programs read."`
+	Dataset  datasetCmd  `cmd:"" help:"Write a study's instances as a folder for other harnesses: tables, texts, pictures."`
+	Score    scoreCmd    `cmd:"" help:"Score verdicts that were made elsewhere on the entries of a dataset."`
+	Audit    auditCmd    `cmd:"" help:"Audit a memory of your own against what is seen now, and leave out what is stale (docs/audit.md)."`
+	Models   modelsCmd   `cmd:"" help:"List the providers of models and which of their keys were found; or ping a model."`
+	Env      envCmd      `cmd:"" help:"Play episodes with an agent in another program: lines of JSON in, lines of JSON out (docs/python.md)."`
+	Rehearse rehearseCmd `cmd:"" help:"Answer as a model's server would, without a model: to try a run over the wire, and its troubles, for nothing."`
+	Serve    serveCmd    `cmd:"" help:"Audit memories for other programs, over HTTP and MCP (docs/serve.md)."`
+	MCP      mcpCmd      `cmd:"" name:"mcp" help:"Audit memories for an agent, over MCP on standard input and output (docs/serve.md)."`
+
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish (docs/install.md)."`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Print what can follow on a command line."`
+
+	Version kong.VersionFlag  `help:"Print the version and exit."`
+	Man     mangokong.ManFlag `help:"Print the manual page and exit: spatialstale --man | man -l -."`
 }
 
 // An env is what a command touches of the world outside its arguments.
@@ -81,7 +88,9 @@ type env struct {
 	now            func() time.Time
 }
 
-const description = `SpatialSTALE measures whether a model notices that its memory of a place no longer holds, and what happens when it acts on it. OMCD audits the memory before acting.`
+const description = `Benchmark of stale spatial memory, and audits that keep it out.
+
+SpatialSTALE measures whether a model notices that its memory of a place no longer holds, and what happens when it acts on it. OMCD audits the memory before acting.`
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is an error of writing, not the end
@@ -182,7 +191,7 @@ func dispatch(args []string, e env) (err error) {
 		kong.Name("spatialstale"),
 		kong.Description(description),
 		kong.Writers(e.stdout, e.stderr),
-		kong.Vars{"version": fmt.Sprintf("spatialstale %s (%s %s/%s)", run.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), "presets": strings.Join(study.Presets(), ", ")},
+		kong.Vars{"version": fmt.Sprintf("spatialstale %s (%s %s/%s)", record.Program(), runtime.Version(), runtime.GOOS, runtime.GOARCH), "presets": strings.Join(study.Presets(), ", ")},
 		kong.Exit(func(code int) { panic(exitRequest{code}) }),
 		kong.KindMapper(reflect.Int, kong.MapperFunc(decimal)),
 		kong.NamedMapper("run", kong.MapperFunc(runFolder)),
@@ -200,6 +209,9 @@ func dispatch(args []string, e env) (err error) {
 	}()
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(args[1:], "--help")
 	}
 	if len(args) == 2 && args[0] == "audit" && slices.Contains([]string{"-h", "--help"}, args[1]) {
 		args = []string{"audit", "memory", "--help"} // what audit does unless told otherwise

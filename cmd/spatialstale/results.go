@@ -94,7 +94,11 @@ func leavePage(dir string, f *analysis.Frame, m *results.PageMaker) string {
 	return words + path
 }
 
-func colored(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
+// colored reports whether w is a terminal that shows colours, and whose user wants
+// them (no-color.org).
+func colored(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
 
 func printTables(w io.Writer, tables []analysis.Table, format string) error {
 	switch format {

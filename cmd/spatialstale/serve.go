@@ -17,6 +17,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/models"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
+	"github.com/spatialstale/spatialstale/record"
 	"github.com/spatialstale/spatialstale/run"
 	"github.com/spatialstale/spatialstale/serve"
 )
@@ -78,7 +79,7 @@ func (f *serviceFlags) options(e *env) (o serve.Options, err error) {
 	o.Honour = audit.Honour{Kind: has("kind"), Protected: has("protected"), ReplacedBy: has("replaced_by"), Expiry: has("expiry")}
 	o.Limits = serve.Limits{Memories: f.MaxMemories, Body: f.MaxBody, Time: f.AuditTime, Audits: f.MaxAudits, AuditsEach: (f.MaxAudits + 1) / 2}
 	o.Batch, o.Concurrency = f.Batch, f.Concurrency
-	o.Version, o.Now = run.Version(), e.now
+	o.Version, o.Now = record.Program(), e.now
 	if f.Log != "" {
 		o.Keep = func(account string) (serve.Recorder, error) {
 			return f.open(e, filepath.Join(f.Log, account))

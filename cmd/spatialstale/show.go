@@ -77,7 +77,7 @@ func (c *showCmd) Run(e *env) error {
 func (c *showCmd) writer(e *env) (io.WriteCloser, error) {
 	if c.Format == "auto" {
 		c.Format = "text"
-		if c.Out == "" && isTerminal(e.stdout) && os.Getenv("NO_COLOR") == "" {
+		if c.Out == "" && colored(e.stdout) {
 			c.Format = "color"
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (c *traceCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	color := c.Color == "always" || c.Color == "auto" && isTerminal(e.stdout) && os.Getenv("NO_COLOR") == ""
+	color := c.Color == "always" || c.Color == "auto" && colored(e.stdout)
 	trace := report.Trace{Trial: t, Instance: &in}
 	return trace.Write(e.stdout, report.TraceOptions{Color: color})
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import weakref
 from typing import Any, NoReturn
@@ -19,20 +21,36 @@ class BinaryNotFound(RuntimeError):
 
 def find_binary(binary: str | os.PathLike[str] | None = None) -> str:
     """The path of the spatialstale program: ``binary``, or ``SPATIALSTALE_BIN``,
-    or the one on the ``PATH``."""
+    or the one that this package carries, or the one on the ``PATH``."""
     wanted = binary or os.environ.get("SPATIALSTALE_BIN")
     if wanted:
         found = shutil.which(os.fspath(wanted))
         if found is None:
             raise BinaryNotFound(f"{os.fspath(wanted)} is no program that can be run")
         return found
-    found = shutil.which("spatialstale")
+    found = carried() or shutil.which("spatialstale")
     if found is None:
         raise BinaryNotFound(
             "the spatialstale program is not on the PATH; build it with 'go build ./cmd/spatialstale' "
             "and set SPATIALSTALE_BIN to where it is"
         )
     return found
+
+
+def carried() -> str | None:
+    """The program in this package, where it is one of a platform."""
+    folder = pathlib.Path(__file__).parent / "bin"
+    return next((os.fspath(p) for p in folder.glob("spatialstale*") if os.access(p, os.X_OK)), None)
+
+
+def main() -> NoReturn:
+    """The command ``spatialstale`` of a package that carries the program."""
+    program = carried()
+    if program is None:
+        sys.exit("this installation of the spatialstale package has lost its program; install it again")
+    if os.name == "nt":  # where a program cannot take another's place
+        sys.exit(subprocess.call([program, *sys.argv[1:]]))
+    os.execv(program, [program, *sys.argv[1:]])
 
 
 class Session:

@@ -1,11 +1,11 @@
-package run
+package record
 
 import (
 	"runtime/debug"
 )
 
-// Version is the module's version and, for a build from a checkout, its commit.
-func Version() string {
+// Program is the version of the program: the module's version and, for a build from a checkout, its commit.
+func Program() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
