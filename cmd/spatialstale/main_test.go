@@ -48,6 +48,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 dir,
 		Files:               files,
 		UpdateScripts:       *update,
+		Cmds:                scriptCommands,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
