@@ -26,6 +26,9 @@ type Batches struct {
 	Most int `json:"most,omitempty"`
 }
 
+// Has reports whether the calls of a task are asked in batches.
+func (b *Batches) Has(task string) bool { return b != nil && (task == record.Detect || b.Steps) }
+
 // batchesName is the file of a run folder that says which batches were submitted.
 const batchesName = "batches.jsonl"
 
@@ -43,7 +46,7 @@ func (b *Batches) batching(now func() time.Time, tell func(string)) *provider.Ba
 
 // batched reports whether a model's calls of a task are asked in batches.
 func (s *Session) batched(model, task string) bool {
-	return s.options.batching.Takes(model) && (task == record.Detect || s.options.Batches.Steps)
+	return s.options.batching.Takes(model) && s.options.Batches.Has(task)
 }
 
 // checkBatches refuses batches that nobody would be asked in.

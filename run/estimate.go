@@ -39,6 +39,32 @@ type Dollars struct {
 // Sums are the dollars of an estimate, exactly.
 type Sums struct{ Least, Likely, Most price.USD }
 
+func (s *Sums) add(o Sums) {
+	s.Least, s.Likely, s.Most = s.Least+o.Least, s.Likely+o.Likely, s.Most+o.Most
+}
+
+// plus adds the estimate of another part of the same model's trials.
+func (e *Estimate) plus(o Estimate) {
+	e.Trials += o.Trials
+	e.Cached += o.Cached
+	add(&e.Calls, o.Calls)
+	add(&e.Output, o.Output)
+	if e.Input != nil && o.Input != nil {
+		add(e.Input, *o.Input)
+	} else {
+		e.Input = nil
+	}
+	e.Sums.add(o.Sums)
+	if e.USD != nil && o.USD != nil {
+		e.USD = &Dollars{e.Sums.Least.Dollars(), e.Sums.Likely.Dollars(), e.Sums.Most.Dollars()}
+	} else {
+		e.USD = nil
+	}
+	for _, n := range o.Notes {
+		e.note("%s", n)
+	}
+}
+
 // Output tokens of an answer: a bare verdict and action, and ones as models
 // write them when they are asked for JSON and nothing else.
 const (
@@ -151,11 +177,30 @@ func add(to *Bounds, b Bounds) {
 	to.Most += b.Most
 }
 
-// EstimatesOf estimates each model's part of a study.
-func EstimatesOf(s *study.Study, volumes []Volume, prices *price.List, detail string) []Estimate {
+// EstimatesOf estimates each model's part of a study, whose calls are asked in
+// batches as said; nil for none.
+func EstimatesOf(s *study.Study, volumes []Volume, prices *price.List, detail string, batches *Batches) []Estimate {
+	var alone, batched []Volume
+	for _, v := range volumes {
+		if batches.Has(v.Task) {
+			batched = append(batched, v)
+		} else {
+			alone = append(alone, v)
+		}
+	}
 	var out []Estimate
 	for _, name := range s.Models {
-		out = append(out, estimateModel(name, volumes, s.Params, prices, detail))
+		p, known := prices.Of(name)
+		if !known || len(batched) == 0 || !models.TakesBatches(name) {
+			out = append(out, estimateModel(name, volumes, s.Params, prices, detail))
+			continue
+		}
+		e := estimateModel(name, alone, s.Params, prices, detail)
+		e.plus(estimateModel(name, batched, s.Params, prices.With(map[string]price.Price{name: *p.In(true)}), detail))
+		if p.Batch == nil {
+			e.note("the list of prices does not say what batches cost; they are counted as calls of their own")
+		}
+		out = append(out, e)
 	}
 	return out
 }

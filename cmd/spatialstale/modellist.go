@@ -15,10 +15,12 @@ import (
 )
 
 type modelsCmd struct {
-	Ping  bool     `help:"Make one call to each --model, to see that it answers: one small step with a picture. It costs what one call costs; a model that takes no picture is asked once more, in text."`
-	Check bool     `help:"Say of each --model whether it can be trusted to audit a memory: built-in cases of known verdict and one seed of the benchmark, some 50 calls. Exit code 6: only to mark; 7: not at all (docs/audit.md)."`
-	Model []string `sep:"none" placeholder:"NAME" help:"Model to ping or to check; repeat for several."`
-	JSON  bool     `name:"json" help:"Write JSON."`
+	Ping   bool     `help:"Make one call to each --model, to see that it answers: one small step with a picture. It costs what one call costs; a model that takes no picture is asked once more, in text."`
+	Check  bool     `help:"Say of each --model whether it can be trusted to audit a memory: built-in cases of known verdict and one seed of the benchmark, some 50 calls. Exit code 6: only to mark; 7: not at all (docs/audit.md)."`
+	Model  []string `sep:"none" placeholder:"NAME" help:"Model to ping or to check; repeat for several."`
+	Prices bool     `help:"List the prices that are known, with their dates and sources; with FILE, those of that file."`
+	File   string   `arg:"" optional:"" help:"With --prices: a list of prices of your own."`
+	JSON   bool     `name:"json" help:"Write JSON."`
 
 	connectionFlags `group:"How models are reached (docs/models.md):"`
 	requestFlags    `group:"How models are reached (docs/models.md):"`
@@ -27,6 +29,12 @@ type modelsCmd struct {
 // Run lists the providers, or makes one call to each named model.
 func (c *modelsCmd) Run(e *env) error {
 	switch {
+	case c.Prices && (c.Ping || c.Check || len(c.Model) > 0):
+		return usageError{errors.New("--prices asks no model; give it alone, or with a file")}
+	case c.File != "" && !c.Prices:
+		return usageError{fmt.Errorf("%s: models takes a file only with --prices; a model to ask is given with --model", c.File)}
+	case c.Prices:
+		return c.listPrices(e)
 	case c.Ping && c.Check:
 		return usageError{errors.New("--ping and --check: give one of them")}
 	case c.Check && len(c.Model) == 0:

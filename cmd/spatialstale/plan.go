@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -15,9 +16,12 @@ import (
 type planCmd struct {
 	studyFlags
 	powerFlags
-	Prices string `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
-	Detail string `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
-	JSON   bool   `name:"json" help:"Write the plan as JSON."`
+	Prices     string  `placeholder:"FILE" help:"Take the prices of tokens from this YAML file in place of the list that ships."`
+	Budget     *amount `placeholder:"USD" help:"Say how far this would go."`
+	BatchAPI   bool    `name:"batch-api" help:"Count the calls of detections at the price of batches, where the provider has some."`
+	BatchSteps bool    `help:"With --batch-api, those of episodes too."`
+	Detail     string  `enum:",low,high,auto" default:"" placeholder:"low|high|auto" help:"How closely pictures are to be looked at, where a protocol has it."`
+	JSON       bool    `name:"json" help:"Write the plan as JSON."`
 }
 
 // Run says what run would do, and what it would cost. It asks no model and
@@ -55,17 +59,28 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	models := run.EstimatesOf(s, calls, prices, c.Detail)
+	var batches *run.Batches
+	if c.BatchAPI {
+		batches = &run.Batches{Steps: c.BatchSteps}
+	} else if c.BatchSteps {
+		return usageError{errors.New("--batch-steps says how --batch-api asks; give it as well")}
+	}
+	models := run.EstimatesOf(s, calls, prices, c.Detail, batches)
+	var affordable *run.Affordable
+	if c.Budget != nil {
+		affordable = new(run.AffordableWith(price.USD(*c.Budget), models, len(s.Seeds)))
+	}
 	if c.JSON {
 		enc := json.NewEncoder(e.stdout)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(struct {
-			Study  *study.Study   `json:"study"`
-			Calls  []run.Volume   `json:"calls"`
-			Prices string         `json:"prices"` // the list's date
-			Models []run.Estimate `json:"models"`
-		}{s, calls, prices.Date, models})
+			Study  *study.Study    `json:"study"`
+			Calls  []run.Volume    `json:"calls"`
+			Prices string          `json:"prices"` // the list's date
+			Models []run.Estimate  `json:"models"`
+			Budget *run.Affordable `json:"budget,omitempty"`
+		}{s, calls, prices.Date, models, affordable})
 	}
 	type line struct{ task, model string }
 	var order []line
@@ -105,6 +120,9 @@ func (c *planCmd) Run(e *env) error {
 	if err := c.bill(e, prices, models); err != nil {
 		return err
 	}
+	if affordable != nil {
+		fmt.Fprintf(e.stdout, "\n%v\n", *affordable)
+	}
 	if reach, compares := s.Reach(); compares && reach.Warning() != "" {
 		fmt.Fprintf(e.stdout, "\n%s\n", reach.Warning())
 	}
@@ -133,8 +151,15 @@ func (c *planCmd) bill(e *env, prices *price.List, models []run.Estimate) error 
 	if len(models)-controls(models) > 1 {
 		fmt.Fprintf(e.stdout, "\nAll models together: %s\n", totalMoney(models))
 	}
-	fmt.Fprintf(e.stdout, "\nBy the list of prices of %s. Tokens of texts are estimated; least has the shortest episodes and all that a cache may serve,\n"+
-		"likely has episodes as long as the shortest way, most has the longest and writes to the cap on output in each call.\n", prices.Date)
+	in := ""
+	switch {
+	case c.BatchSteps:
+		in = ", of calls in batches"
+	case c.BatchAPI:
+		in = ", of calls in batches for detections"
+	}
+	fmt.Fprintf(e.stdout, "\nBy the list of prices of %s%s. Tokens of texts are estimated; least has the shortest episodes and all that a cache may serve,\n"+
+		"likely has episodes as long as the shortest way, most has the longest and writes to the cap on output in each call.\n", prices.Date, in)
 	for _, n := range notes(models) {
 		fmt.Fprintf(e.stdout, "- %s\n", n)
 	}

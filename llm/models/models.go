@@ -88,6 +88,14 @@ func Connect(name string, env provider.Env) (llm.Model, error) {
 	return m, err
 }
 
+// TakesBatches reports whether a provider has batches for a model's calls.
+func TakesBatches(name string) bool {
+	in := func(providers []provider.Provider) bool {
+		return slices.ContainsFunc(providers, func(p provider.Provider) bool { return strings.HasPrefix(name, p.Prefix) })
+	}
+	return in(chat.Providers()) || in(anthropic.Providers())
+}
+
 // Options say how Open makes a model. The zero value takes keys and addresses
 // from the process's environment and has the defaults of llm.
 type Options struct {
