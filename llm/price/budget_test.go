@@ -317,3 +317,45 @@ func TestBudgetKnowsWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("a budget for a model without a price: %v", err)
 	}
 }
+
+// Would fail if the money that a killed session had set aside for a batch were
+// counted twice when the batch is collected, or forgotten when it is not.
+func TestBudgetOfACollectedBatch(t *testing.T) {
+	held := map[string]bool{"collected": true, "waits": true}
+	half := *perToken
+	half.Batch = new(0.5)
+	for _, c := range []struct {
+		slot        string
+		end         error
+		spent, lost int // in tokens
+	}{
+		{"collected", nil, 50, 2024},                              // that of the other stays
+		{"new", nil, 50, 4048},                                    // it takes nothing from what is held
+		{"waits", &llm.Error{Kind: llm.KindRateLimit}, 0, 4048},   // and is still held
+		{"collected", &llm.Error{Kind: llm.KindServer}, 0, 4048},  // billed or not, nobody knows
+		{"new", &llm.Error{Kind: llm.KindServer}, 0, 4048 + 2024}, // the same
+		{"new", &llm.Error{Kind: llm.KindRateLimit}, 0, 4048},     // not billed
+	} {
+		budget := price.NewBudget(dollars(6100)) // of two held and one new
+		budget.Open(price.Balance{Lost: *dollars(4048)}, nil)
+		terms := price.Terms{Held: func(req *llm.Request) bool { return held[req.Slot] }}
+		m := llm.Budgeted(answer(func(context.Context, *llm.Request) (*llm.Reply, error) {
+			if c.slot == "collected" {
+				delete(held, c.slot)
+				defer func() { held[c.slot] = true }()
+			}
+			if c.end != nil {
+				return nil, c.end
+			}
+			return &llm.Reply{Usage: usage(100, -1, -1, 0), Batch: "b"}, nil
+		}), budget.For("m", &half, terms))
+		req := requestOf(c.slot, 3024)
+		req.Batch = true
+		if _, err := m.Generate(t.Context(), req); err != c.end {
+			t.Errorf("%s: %v", c.slot, err)
+		}
+		if s := budget.Balance(); s.Spent != *dollars(c.spent) || s.Lost != *dollars(c.lost) || s.Reserved != 0 {
+			t.Errorf("%s, %v: %+v", c.slot, c.end, s)
+		}
+	}
+}

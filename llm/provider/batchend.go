@@ -210,7 +210,7 @@ func (k *batcher) drop(b *batch) error {
 // refused ends a batch that was not submitted, or is not worked on.
 func (k *batcher) refused(b *batch, cause error) error {
 	var no *BatchRefused
-	if errors.As(cause, &no) && (no.Answer.Status == http.StatusNotFound || no.Answer.Status == http.StatusMethodNotAllowed) {
+	if errors.As(cause, &no) && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, no.Answer.Status) {
 		cause = k.client.Error(&llm.Request{}, llm.KindUnknownModel,
 			fmt.Sprintf("the server at %s has no interface for batches (status %d); run the study without --batch-api", k.client.Endpoint(), no.Answer.Status))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -200,11 +201,16 @@ func (k *batcher) follow(b *batch) {
 		err := k.bring(b)
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		for _, c := range b.calls {
+		for id, c := range b.calls {
 			var no *BatchRefused
-			if errors.As(err, &no) { // as if each had been refused
+			switch {
+			case err == nil: // it was asked for when the results had been read
+				k.forget(b, id)
+				k.collect(c)
+				continue
+			case errors.As(err, &no): // as if each had been refused
 				c.answer = no.Answer
-			} else {
+			default:
 				c.err = k.failure(c.req, err)
 			}
 			close(c.done)
@@ -315,7 +321,7 @@ func (k *batcher) submit(b *batch) error {
 		}
 		k.all.opts.Tell(text)
 		return nil
-	case errors.As(err, &no) && no.Answer.Status < 500:
+	case errors.As(err, &no) && (no.Answer.Status < 500 || no.Answer.Status == http.StatusNotImplemented):
 		return k.refused(b, err)
 	}
 	b.past = true

@@ -214,7 +214,8 @@ func (g *Batching) begin(s *Submission) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Batch = len(g.batches) + 1
-	g.batches = append(g.batches, s)
+	noted := *s
+	g.batches = append(g.batches, &noted)
 	return g.write(s)
 }
 

@@ -134,3 +134,47 @@ func TestBatches(t *testing.T) {
 		})
 	})
 }
+
+// Would fail if a server without batches, or one that refuses the key, were asked
+// for ever, or not named for what it is.
+func TestBatchesRefused(t *testing.T) {
+	for status, want := range map[int]llm.Kind{404: llm.KindUnknownModel, 405: llm.KindUnknownModel, 501: llm.KindUnknownModel, 401: llm.KindAuth, 429: llm.KindRateLimit} {
+		batched(t, func(t *testing.T, p *protocol) {
+			all := provider.NewBatching(provider.BatchOptions{Linger: time.Millisecond, Poll: time.Millisecond})
+			m := p.serve(t, "", provider.Settings{Batching: all}, func(w http.ResponseWriter, _ *http.Request) { p.refuse(w, status, "no") })
+			if err := all.Open(t.Context(), filepath.Join(t.TempDir(), "notes")); err != nil {
+				t.Fatal(err)
+			}
+			_, err := m.Generate(t.Context(), numbered(0))
+			if llm.KindOf(err) != want || !llm.Unbilled(err) {
+				t.Errorf("status %d: %v", status, err)
+			}
+			if err := all.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Would fail if a file of notes that is not whole lost a batch silently.
+func TestNotesOfBatches(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes")
+	for text, ok := range map[string]bool{
+		"": true,
+		`{"batch":1,"model":"m","calls":["a-b"]}` + "\n" + `{"batch":1,"id":"x"}` + "\n" + `{"batch":2,"mo`: true,
+		`{"batch":2,"model":"m"}` + "\n": false,
+		"not JSON\n":                     false,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all := provider.NewBatching(provider.BatchOptions{})
+		err := all.Open(t.Context(), path)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "notes:1: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err := all.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
