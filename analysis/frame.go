@@ -106,7 +106,10 @@ type lakeKey struct {
 // study cannot be read, or tests that cannot be made.
 func (f *Frame) Begin(name string, m *record.Manifest) error {
 	run := frameRun{name: name, models: m.Models, condition: map[string]string{}, lines: map[Setting]string{}, shared: map[int]int{}}
-	var title struct{ Name string }
+	var title struct {
+		Name  string
+		Shard *struct{ Index, Of int }
+	}
 	if len(m.Study) > 0 {
 		if err := json.Unmarshal(m.Study, &title); err != nil {
 			return fmt.Errorf("%s: its study: %w", name, err)
@@ -123,6 +126,9 @@ func (f *Frame) Begin(name string, m *record.Manifest) error {
 	}
 	run.title = title.Name
 	f.runs = append(f.runs, run)
+	if s := title.Shard; s != nil {
+		f.warn(fmt.Sprintf("%s is shard %d of %d of its study and has the seeds of this part alone; spatialstale merge makes one run of all.", name, s.Index, s.Of))
+	}
 	if branch := run.condition["branch"]; branch != "" {
 		f.warn(fmt.Sprintf("%s is a branch %s, chosen for what came of it: its rows are a case, no sample.", name, branch))
 	}
@@ -359,7 +365,7 @@ func readCondition(m *record.Manifest, into map[string]string) error {
 	if err := json.Unmarshal(m.Study, &study); err != nil {
 		return err
 	}
-	elsewhere := []string{"name", "models", "seeds", "sizes", "regimes", "framings", "detection", "navigation", "contrasts", "family", "equivalence", "bootstrap"}
+	elsewhere := []string{"name", "models", "seeds", "sizes", "regimes", "framings", "detection", "navigation", "contrasts", "family", "equivalence", "bootstrap", "shard"}
 	for name, raw := range study {
 		if !slices.Contains(elsewhere, name) {
 			flatten(name, raw, into)

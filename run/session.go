@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -104,7 +103,7 @@ func start(ctx context.Context, st *study.Study, r *replies, o Options) (*Sessio
 			return nil, err
 		}
 	}
-	if reach, compares := st.Reach(); compares && reach.Warning() != "" {
+	if reach, compares := st.Whole().Reach(); compares && reach.Warning() != "" {
 		s.notice(reach.Warning())
 	}
 	if err := s.checkSight(ctx); err != nil {
@@ -296,9 +295,9 @@ func (s *Session) waits(w llm.Wait) {
 }
 
 func (s *Session) manifest(instances []record.Instance) (record.Manifest, error) {
-	config, err := json.Marshal(s.study)
+	config, err := s.study.Config()
 	if err != nil {
-		return record.Manifest{}, fmt.Errorf("manifest: %w", err)
+		return record.Manifest{}, err
 	}
 	m := record.Manifest{
 		Version:     record.Version,
@@ -332,6 +331,9 @@ func (s *Session) manifest(instances []record.Instance) (record.Manifest, error)
 func (s *Session) create(m record.Manifest, instances []record.Instance) (*store.Writer, error) {
 	s.dir = s.options.Dir
 	name := filepath.Join("runs", s.study.Name+"-"+s.options.Now().Format("20060102-150405"))
+	if b := s.study.Shard; b != nil {
+		name += fmt.Sprintf("-shard%dof%d", b.Index, b.Of)
+	}
 	for i := 1; ; i++ {
 		if s.options.Dir == "" {
 			if s.dir = name; i > 1 {

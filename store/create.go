@@ -208,3 +208,26 @@ func syncFolder(dir string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// Discard removes what a Create that was killed has left in a folder: no trial had
+// begun, and nothing is lost. A folder that holds a run, or is not there, stays as it
+// is. Errors: ErrBusy while another process makes the run, and those of the system.
+func Discard(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, DatabaseName)); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := tryLock(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	for _, name := range []string{partialName, partialName + "-wal", partialName + "-shm", partialName + "-journal", ManifestName} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return explain(dir, err)
+		}
+	}
+	return os.Remove(lock.file.Path())
+}

@@ -173,3 +173,43 @@ func TestPathsWithOddNames(t *testing.T) {
 		}
 	}
 }
+
+// A run that was killed while it was made leaves a folder that can be taken again;
+// one that somebody makes, holds a run or other files does not.
+func TestDiscard(t *testing.T) {
+	s := newSample()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := Discard(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{partialName, partialName + "-wal", lockName, ManifestName} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := lockRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Discard(dir); !errors.Is(err, ErrBusy) {
+		t.Errorf("while it is made: %v", err)
+	}
+	if err := errors.Join(lock.Close(), Discard(dir)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(dir, s.manifest, slices.Values(s.plan), s.instances, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), Discard(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Open(dir); err != nil {
+		t.Errorf("a run was discarded: %v", err)
+	} else {
+		r.Close()
+	}
+}

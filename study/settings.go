@@ -22,6 +22,15 @@ func (s *Study) Clone() *Study {
 	return out
 }
 
+// Config is the study as a run's manifest has it.
+func (s *Study) Config() (json.RawMessage, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", s.Name, err)
+	}
+	return text, nil
+}
+
 // Settings returns the study's settings by the paths of their keys, as JSON;
 // lists are values.
 func (s *Study) Settings() map[string]string {

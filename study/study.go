@@ -47,6 +47,9 @@ type Study struct {
 	// must hand them over before the study can run.
 	Dataset bool `json:"dataset,omitempty"`
 
+	// Shard says of which study the seeds are a part; nil for none.
+	Shard *Shard `json:"shard,omitempty"`
+
 	// Branch says of which episode the trials are continuations; nil for none.
 	Branch *Branch `json:"branch,omitempty"`
 
@@ -147,7 +150,7 @@ func (s *Study) Check() error {
 			}
 		}
 	}
-	errs = append(errs, s.checkMethods(), s.checkBranch())
+	errs = append(errs, s.checkMethods(), s.checkBranch(), s.checkShard())
 	if n := s.Navigation; n != nil {
 		for strategy, models := range n.Only {
 			if !slices.ContainsFunc(n.Strategies, func(st Strategy) bool { return st.Name == strategy }) {

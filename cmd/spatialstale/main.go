@@ -52,6 +52,7 @@ type usageError struct{ error }
 type cli struct {
 	Run      runCmd      `cmd:"" help:"Run a study: the paper's on the built-in reference agents unless told otherwise."`
 	Resume   resumeCmd   `cmd:"" help:"Go on where a run stopped, or make it larger."`
+	Merge    mergeCmd    `cmd:"" help:"Make one run of the shards of a study that were run on several machines (docs/shards.md)."`
 	Branch   branchCmd   `cmd:"" help:"Continue an episode of a run from one step on, under another strategy, memory, model or action (docs/branch.md)."`
 	Play     playCmd     `cmd:"" help:"Walk the lake yourself, seeing what a model would see; the walk is stored as a run, to be reported beside models."`
 	Runs     runsCmd     `cmd:"" help:"List the runs in a folder, newest first; latest names the newest in every command."`

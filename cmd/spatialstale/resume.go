@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/run"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 type resumeCmd struct {
@@ -60,6 +61,22 @@ func (c *resumeCmd) Run(e *env) error {
 	}
 	c.say(e, "Going on with study %s in %s\n", session.Study().Name, c.Dir)
 	return c.follow(e, session)
+}
+
+// goOn is Run for a run that is to be one of a study: another is refused.
+func (c *resumeCmd) goOn(e *env, want *study.Study) error {
+	stored, err := run.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	s, err := stored.Described()
+	if err := errors.Join(err, stored.Close()); err != nil {
+		return err
+	}
+	if diff := s.Differences(want); len(diff) > 0 {
+		return usageError{fmt.Errorf("the run in %s is another than what is asked:\n%s", c.Dir, strings.Join(diff, "\n"))}
+	}
+	return c.Run(e)
 }
 
 // look returns what the run will have as models, how many of its trials have

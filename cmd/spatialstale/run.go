@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/run"
+	"github.com/spatialstale/spatialstale/store"
 	"github.com/spatialstale/spatialstale/study"
 )
 
@@ -18,7 +22,9 @@ type runCmd struct {
 	executionFlags `group:"How the study is run:"`
 	Dataset        string   `group:"How the study is run:" placeholder:"DIR" help:"Run on the instances of this dataset folder (see dataset) in place of those that the seeds give."`
 	Replay         []string `group:"How the study is run:" sep:"none" placeholder:"RUN" help:"Ask no model: take every answer from the recorded replies of this run; repeat for several. The study is that run's unless one is named."`
-	Out            string   `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given."`
+	Shard          string   `group:"How the study is run:" placeholder:"K/N" help:"Run the K-th of N parts of the study, every N-th seed, to be merged with the others; a budget is divided by N. auto/N takes K from the task of a Slurm array or of an indexed job of Kubernetes."`
+	Out            string   `group:"How the study is run:" placeholder:"DIR" help:"Run folder to make; runs/STUDY-TIME unless given. {shard} in it stands for K."`
+	OrResume       bool     `group:"How the study is run:" help:"Go on with the run in the folder of --out when it is there."`
 	modelFlags     `group:"How models are reached (docs/models.md):"`
 }
 
@@ -41,7 +47,31 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.Shard != "" {
+		if err := s.Split(shardOfTask(c.Shard, os.Getenv)); err != nil {
+			return usageError{err}
+		}
+		c.Out = strings.ReplaceAll(c.Out, "{shard}", fmt.Sprint(s.Shard.Index))
+	}
 	o.Dir, o.Now = c.Out, e.now
+	if c.OrResume {
+		if c.Out == "" {
+			return usageError{errors.New("--or-resume goes with --out, which names the folder")}
+		}
+		if _, err := os.Stat(filepath.Join(c.Out, store.DatabaseName)); err == nil {
+			return (&resumeCmd{Dir: c.Out, executionFlags: c.executionFlags, modelFlags: c.modelFlags}).goOn(e, s)
+		}
+		if err := store.Discard(c.Out); err != nil {
+			return err
+		}
+	}
+	if s.Shard != nil {
+		if o.Budget != nil {
+			part := *o.Budget / price.USD(s.Shard.Of)
+			c.say(e, "Of the budget of %v this shard takes its part, %v.\n", *o.Budget, part)
+			o.Budget = &part
+		}
+	}
 	begin := func(ctx context.Context) (*run.Session, error) { return run.Start(ctx, s, o) }
 	if len(c.Replay) > 0 {
 		if err := c.unanswered(); err != nil {
@@ -56,6 +86,21 @@ func (c *runCmd) Run(e *env) error {
 	c.say(e, "Study %s: %d trials of %s on %s, into %s\n",
 		s.Name, s.NumTrials(), count(len(s.Models), "model"), count(len(s.Seeds), "seed"), session.Dir())
 	return c.follow(e, session)
+}
+
+// shardOfTask gives a shard that is to be that of a scheduler's task its number.
+func shardOfTask(shard string, getenv func(string) string) string {
+	of, auto := strings.CutPrefix(shard, "auto/")
+	if !auto {
+		return shard
+	}
+	if task := getenv("SLURM_ARRAY_TASK_ID"); task != "" {
+		return task + "/" + of
+	}
+	if index, err := strconv.Atoi(getenv("JOB_COMPLETION_INDEX")); err == nil { // which counts from 0
+		return fmt.Sprint(index+1) + "/" + of
+	}
+	return shard
 }
 
 // begin begins a session. An interrupt before it is under way ends it at once:
