@@ -153,12 +153,7 @@ func (f *Frame) priceColumns(groups []*Group) []column {
 		number("input_tokens_per_audit", "tokens in", "tokens", 0, 1, func(p *paid) *float64 { return p.input.mean() }),
 		number("output_tokens_per_audit", "out", "tokens", 0, 1, func(p *paid) *float64 { return p.output.mean() }),
 		dollars,
-		number("seconds_per_audit", "s", "seconds", 1, 1, func(p *paid) *float64 {
-			if p.calls == 0 {
-				return nil
-			}
-			return new(p.latency.Seconds() / float64(p.calls))
-		}),
+		number("seconds_per_audit", "s", "seconds", 1, 1, (*paid).seconds),
 	}
 }
 

@@ -280,7 +280,16 @@ type paid struct {
 	input, cached, output, reasoning knownSum
 	cost                             knownSum // in picodollars
 	inexact                          int32    // calls
-	latency                          time.Duration
+	latency                          knownSum // in nanoseconds; that of a call in a batch is not known
+}
+
+// seconds is the mean time of a call, nil where none is known.
+func (p *paid) seconds() *float64 {
+	mean := p.latency.mean()
+	if mean == nil {
+		return nil
+	}
+	return new(*mean / float64(time.Second))
 }
 
 // A knownSum is a sum over the calls where the number is known.
@@ -323,7 +332,9 @@ func (p *paid) add(call *paidCall) {
 		p.cost.sum, p.cost.n = p.cost.sum+*call.Cost, p.cost.n+1
 		p.inexact += int32(index(call.Inexact))
 	}
-	p.latency += call.Latency
+	if call.Latency > 0 {
+		p.latency.add(new(int(call.Latency)))
+	}
 }
 
 // PricedBy says of which day a list of prices is that costs are by. There may

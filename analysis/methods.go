@@ -3,7 +3,6 @@ package analysis
 import (
 	"maps"
 	"slices"
-	"time"
 )
 
 // addMethodCall adds a call of a program of one's own, whichever trial it was
@@ -36,7 +35,7 @@ func (f *Frame) methodsTable() Table {
 		{Column{Key: "said", Heading: "calls with a cost", Unit: "calls", Kind: Count, Priority: 1}, func(name string) Cell { return Cell{Count: int(f.methods[name].cost.n)} }},
 		{Column{Key: "seconds", Heading: "s a call", Unit: "seconds", Kind: Average, Decimals: 3, Brief: true, Priority: 1}, func(name string) Cell {
 			p := f.methods[name]
-			return Cell{Value: new(time.Duration(p.latency).Seconds() / float64(p.calls)), N: int(p.calls)}
+			return Cell{Value: p.seconds(), N: int(p.latency.n)}
 		}},
 	}, slices.Sorted(maps.Keys(f.methods)))
 	return t

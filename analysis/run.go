@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spatialstale/spatialstale/record"
 )
@@ -100,8 +99,7 @@ func (g *Group) calls() *paid {
 			}
 			all.calls += r.paid.calls
 			all.inexact += r.paid.inexact
-			all.latency += r.paid.latency
-			for _, k := range []struct{ into, of *knownSum }{{&all.input, &r.paid.input}, {&all.cached, &r.paid.cached}, {&all.output, &r.paid.output}, {&all.reasoning, &r.paid.reasoning}, {&all.cost, &r.paid.cost}} {
+			for _, k := range []struct{ into, of *knownSum }{{&all.input, &r.paid.input}, {&all.cached, &r.paid.cached}, {&all.output, &r.paid.output}, {&all.reasoning, &r.paid.reasoning}, {&all.cost, &r.paid.cost}, {&all.latency, &r.paid.latency}} {
 				k.into.sum, k.into.n = k.into.sum+k.of.sum, k.into.n+k.of.n
 			}
 		}
@@ -150,7 +148,7 @@ func (f *Frame) costs() Table {
 				{Column{Key: "usd", Heading: "US\u00a0$", Unit: "US dollars", Kind: Number, Decimals: 2}, func(g *Group) Cell { return dollarCell(sum(g.calls().cost).Value) }},
 				{Column{Key: "seconds", Heading: "s a call", Unit: "seconds", Kind: Average, Decimals: 2, Brief: true, Priority: 1}, func(g *Group) Cell {
 					p := g.calls()
-					return Cell{Value: new(time.Duration(p.latency).Seconds() / float64(p.calls)), N: int(p.calls)}
+					return Cell{Value: p.seconds(), N: int(p.latency.n)}
 				}},
 			}
 		},

@@ -409,8 +409,10 @@ func (s *Session) trials(ctx context.Context, w *store.Writer) (sum Summary, err
 		Prompts:         s.prompts,
 		Concurrency:     controls,
 		PaidConcurrency: servers,
-		MaxErrors:       maxErrors,
-		Now:             s.options.Now,
+
+		BatchedConcurrency: cmp.Or(s.options.Concurrency, MaxConcurrency),
+		MaxErrors:          maxErrors,
+		Now:                s.options.Now,
 		GaveUp: func(g GivenUp) {
 			s.notice(fmt.Sprintf("%s: %d trials failed in a row, so it is given up (--max-errors); the last: %v", g.Model, g.Failed, g.Err))
 		},

@@ -62,6 +62,9 @@ type Workers struct {
 	// depends on either.
 	Concurrency     int
 	PaidConcurrency int
+	// BatchedConcurrency is the same for a model's trials whose calls are asked in
+	// batches.
+	BatchedConcurrency int
 	// MaxErrors gives a model up once so many of its trials have failed one
 	// after another, with none finished in between; 0 never does. The others go
 	// on.
@@ -169,7 +172,7 @@ func Trials(ctx context.Context, s *study.Study, opts Workers) (Summary, error) 
 // workers is how many trials of a queue are in progress at once.
 func (r *runner) workers(q *queue, opts *Workers) int {
 	if q.batched {
-		return MaxConcurrency
+		return opts.BatchedConcurrency
 	}
 	if opts.PaidConcurrency > 0 && opts.Paid[q.plan.Models[0]] {
 		return opts.PaidConcurrency
