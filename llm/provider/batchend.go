@@ -11,6 +11,10 @@ import (
 	"github.com/spatialstale/spatialstale/llm"
 )
 
+// resultsKept is how long providers keep results at least; one that knows nothing
+// of a younger batch is hardly the one that has it.
+const resultsKept = 28 * 24 * time.Hour
+
 // await waits for the end of a batch of that id, and hands out its results. Mine
 // is false where it turns out to be another than b, whose id is not known.
 func (k *batcher) await(b *batch, id string) (mine bool, err error) {
@@ -34,6 +38,11 @@ func (k *batcher) await(b *batch, id string) (mine bool, err error) {
 		case errors.As(err, &no) && (no.Answer.Status == http.StatusNotFound || no.Answer.Status == http.StatusGone):
 			if b.ID == "" {
 				return false, nil
+			}
+			if k.all.opts.Now().Sub(b.At) < resultsKept {
+				return true, k.client.Error(&llm.Request{}, llm.KindUnknownModel, fmt.Sprintf(
+					"%s knows no batch %s, which was submitted and is paid for; give the key and the address that it was submitted with, or, if it is gone, put {\"batch\":%d,\"dropped\":true} on a line of its own at the end of the file of batches",
+					k.client.Endpoint(), id, b.Batch))
 			}
 			return true, k.again(b, fmt.Sprintf("%s: the batch %s is no longer at the provider; its calls are asked again", k.model, id))
 		case err != nil || state.Ended:

@@ -178,3 +178,39 @@ func TestNotesOfBatches(t *testing.T) {
 		}
 	}
 }
+
+// Would fail if calls that wait in a batch of one account were asked again, and
+// paid for twice, in another, or never again when the batch is long gone.
+func TestBatchesElsewhere(t *testing.T) {
+	batched(t, func(t *testing.T, p *protocol) {
+		listen := func() (*llmtest.Server, string) {
+			s, _ := p.listen(t, llmtest.Options{BatchTime: time.Hour}, provider.Settings{})
+			return s, strings.TrimSuffix(s.URL, "/v1")
+		}
+		_, here := listen()
+		notes := filepath.Join(t.TempDir(), "notes")
+		p.session(t, here, notes, make([]*llm.Reply, 1), provider.BatchOptions{}, 300*time.Millisecond)
+		if text, err := os.ReadFile(notes); err != nil || !bytes.Contains(text, []byte(`"id"`)) {
+			t.Fatalf("%s %v", text, err)
+		}
+		for _, c := range []struct {
+			later time.Duration
+			want  string
+		}{{0, "knows no batch batch_1"}, {30 * 24 * time.Hour, "its batch goes on"}} {
+			_, there := listen()
+			all := provider.NewBatching(provider.BatchOptions{Linger: time.Millisecond, Poll: time.Millisecond, Now: func() time.Time { return time.Now().Add(c.later) }})
+			m := p.client(t, there, "", provider.Settings{Batching: all})
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if err := all.Open(ctx, notes); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Generate(ctx, numbered(0)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("after %v: %v, want %q", c.later, err, c.want)
+			}
+			cancel()
+			if err := all.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
