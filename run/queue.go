@@ -50,11 +50,15 @@ func (q queue) byTask(o *Workers) []queue {
 	if o.Batched == nil {
 		return []queue{q}
 	}
-	var out []queue
 	whole := q.plan
+	batched := func(task string) bool { return o.Batched(whole.Models[0], task) }
+	if q.batched = batched(record.Detect); q.batched == batched(record.Navigate) {
+		return []queue{q}
+	}
+	var out []queue
 	for _, task := range []string{record.Detect, record.Navigate} {
 		part := q
-		part.plan, part.batched = only(whole, whole.Models...), o.Batched(whole.Models[0], task)
+		part.plan, part.batched = only(whole, whole.Models...), batched(task)
 		if task == record.Detect {
 			part.plan.Navigation = nil
 		} else {
