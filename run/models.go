@@ -28,6 +28,10 @@ type ModelOptions struct {
 	RPM      int `json:"rpm,omitempty"`
 	TPM      int `json:"tpm,omitempty"`
 	InFlight int `json:"in_flight,omitempty"`
+	// Endpoints are the addresses of a model that is served at several, in place of
+	// the one that the environment names. They are no part of any trial, and are not
+	// kept: an address may hold what is secret.
+	Endpoints []string `json:"-"`
 	// What a server is sent beside the study's parameters. It may change what a
 	// model answers, stands in the manifest, and stays what it is when the run is
 	// resumed. The values of headers are secret: only their names are kept, and
@@ -100,12 +104,16 @@ func isOllama(name string) bool { return strings.HasPrefix(name, "ollama/") }
 func (o *Options) modelOptions(name string) ModelOptions {
 	all, one := o.Models[""], o.Models[name]
 	out := ModelOptions{
-		RPM:      cmp.Or(one.RPM, all.RPM),
-		TPM:      cmp.Or(one.TPM, all.TPM),
-		InFlight: cmp.Or(one.InFlight, all.InFlight),
-		Detail:   cmp.Or(one.Detail, all.Detail),
-		NoSchema: one.NoSchema || all.NoSchema,
-		Header:   map[string]string{},
+		RPM:       cmp.Or(one.RPM, all.RPM),
+		TPM:       cmp.Or(one.TPM, all.TPM),
+		InFlight:  cmp.Or(one.InFlight, all.InFlight),
+		Detail:    cmp.Or(one.Detail, all.Detail),
+		NoSchema:  one.NoSchema || all.NoSchema,
+		Endpoints: one.Endpoints,
+		Header:    map[string]string{},
+	}
+	if len(out.Endpoints) == 0 {
+		out.Endpoints = all.Endpoints
 	}
 	if out.ExtraBody = one.ExtraBody; len(out.ExtraBody) == 0 {
 		out.ExtraBody = all.ExtraBody
@@ -215,7 +223,24 @@ func (o *Options) openModel(name string, before record.ModelInfo, priced json.Ra
 		Detail: asked.Detail, NoSchema: asked.NoSchema, ExtraBody: asked.ExtraBody, Header: asked.Header,
 		NameCalls: o.Getenv(NameCallsVar) != "", Deadlines: o.Deadlines, Stream: o.Stream, Batching: o.batching,
 	}
-	m, err := models.Connect(name, provider.Env{Getenv: o.Getenv, Settings: settings})
+	env := provider.Env{Getenv: o.Getenv, Settings: settings}
+	var m llm.Model
+	if len(asked.Endpoints) == 0 {
+		m, err = models.Connect(name, env)
+	} else {
+		if settings.Batching != nil && len(asked.Endpoints) > 1 {
+			return nil, UsageError{fmt.Errorf("%s: batches are kept at one address; give one --endpoint, or leave --batch-api out", name)}
+		}
+		var endpoints []string
+		if m, endpoints, err = models.ConnectAt(name, asked.Endpoints, env, o.Now); err != nil {
+			return nil, UsageError{err}
+		}
+		for _, e := range endpoints {
+			if !slices.Contains(info.Endpoints, e) {
+				info.Endpoints = append(slices.Clip(info.Endpoints), e)
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

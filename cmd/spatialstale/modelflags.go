@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type requestFlags struct {
 type modelFlags struct {
 	connectionFlags
 	requestFlags
+	Endpoint   []string `sep:"none" placeholder:"URL" help:"An address of the model, in place of the one that its environment variable names; repeat for several, between which calls are balanced; MODEL=URL for one model."`
 	RPM        []string `name:"rpm" sep:"none" placeholder:"N" help:"Most calls a minute of each model; MODEL=N for one; repeat."`
 	TPM        []string `name:"tpm" sep:"none" placeholder:"N" help:"Most tokens a minute of each model, prompts and replies together; MODEL=N for one; repeat."`
 	InFlight   []string `sep:"none" placeholder:"N" help:"Most calls of each model under way at once, 64 unless given; MODEL=N for one; repeat."`
@@ -136,6 +138,13 @@ func (f *modelFlags) models(names []string) (map[string]run.ModelOptions, error)
 		})
 	}
 	return out, errors.Join(
+		forModels(out, "endpoint", f.Endpoint, names, func(m *run.ModelOptions, value string) error {
+			if slices.Contains(m.Endpoints, value) {
+				return errors.New("--endpoint: an address is given twice")
+			}
+			m.Endpoints = append(m.Endpoints, value)
+			return nil
+		}),
 		number("rpm", f.RPM, func(m *run.ModelOptions) *int { return &m.RPM }),
 		number("tpm", f.TPM, func(m *run.ModelOptions) *int { return &m.TPM }),
 		number("in-flight", f.InFlight, func(m *run.ModelOptions) *int { return &m.InFlight }))
@@ -187,7 +196,7 @@ func forModels(out map[string]run.ModelOptions, flag string, values, names []str
 			}
 		}
 		before, _, found := strings.Cut(v, "=")
-		if name == "" && found && strings.Contains(before, "/") && !strings.HasPrefix(v, "{") && !strings.HasPrefix(v, "@") {
+		if name == "" && found && strings.Contains(before, "/") && !strings.HasPrefix(v, "{") && !strings.HasPrefix(v, "@") && !strings.Contains(before, "://") {
 			return usageError{fmt.Errorf("--%s: %q is no model of this run; it has %s", flag, before, strings.Join(names, ", "))}
 		}
 		m := out[name]

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spatialstale/spatialstale/llm"
 	"github.com/spatialstale/spatialstale/llm/price"
@@ -86,6 +87,25 @@ func Connect(name string, env provider.Env) (llm.Model, error) {
 		return nil, fmt.Errorf("%w; set it, or write it into a file and give --env-file FILE", err)
 	}
 	return m, err
+}
+
+// ConnectAt is Connect for a model that is reached at several addresses, in place of
+// the one that the environment names (llm.Balance), with where requests go at each.
+// Errors: those of Connect.
+func ConnectAt(name string, addresses []string, env provider.Env, now func() time.Time) (llm.Model, []string, error) {
+	var all []llm.Model
+	var endpoints []string
+	for _, address := range addresses {
+		at := env
+		at.Address = address
+		m, err := Connect(name, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, _ := llm.Describe(m)
+		all, endpoints = append(all, m), append(endpoints, d.Endpoint)
+	}
+	return llm.Balance(all, now), endpoints, nil
 }
 
 // TakesBatches reports whether a provider has batches for a model's calls.

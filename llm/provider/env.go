@@ -16,7 +16,8 @@ import (
 
 // An Env is what a provider takes from outside.
 type Env struct {
-	Getenv func(name string) string // nil for an empty environment
+	Getenv  func(name string) string // nil for an empty environment
+	Address string                   // goes before the one that the environment names; empty for that
 	Settings
 }
 
@@ -132,10 +133,7 @@ func (a Access) Key(name string, env Env) (string, error) {
 // URL returns the base URL for the model of that name, without a slash at its
 // end.
 func (a Access) URL(name string, env Env) (string, error) {
-	base := env.Get(a.BaseURLVar)
-	if base == "" {
-		base = a.BaseURL
-	}
+	base := cmp.Or(env.Address, env.Get(a.BaseURLVar), a.BaseURL)
 	if base == "" {
 		return "", fmt.Errorf("model %q: it wants its address in the environment variable %s, which is not set", name, a.BaseURLVar)
 	}
