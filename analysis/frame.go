@@ -396,6 +396,9 @@ func readCondition(m *record.Manifest, into map[string]string) error {
 		if json.Unmarshal(study[list.task], &task) != nil || json.Unmarshal(task[list.by], &strategies) != nil {
 			continue
 		}
+		if n := task["distractors"]; n != nil {
+			flatten("distractors", n, into)
+		}
 		for _, s := range strategies {
 			name := fmt.Sprint(s["name"])
 			delete(s, "name")
@@ -464,6 +467,10 @@ func (f *Frame) conditionOf(s *Setting) string {
 				continue
 			}
 			name = kind
+		case "distractors":
+			if s.Task != record.Detect {
+				continue
+			}
 		case "prompt":
 			framing, framed := strings.CutPrefix(of, "framing-")
 			switch {

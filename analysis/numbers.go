@@ -64,6 +64,7 @@ type numbers struct {
 	exposure         exposureCounts // how stale the memory was
 	safety           safetyCounts   // what was left in view
 	behaviour        behaviour      // how it moved
+	distractors      *[3]flagged    // by record.DistractorKinds; nil for none
 	scores           *scoreCounts   // of the score ablation
 	certainty        *certainty     // of verdicts with probabilities
 	moves            []byte         // four actions a byte; nil when the route cannot be drawn
@@ -202,6 +203,18 @@ func (n *numbers) countAnswered(t *record.Trial) error {
 
 // judge counts a window's flags by kind of entry, and where wrong ones fall.
 func (n *numbers) judge(w *record.Window) {
+	for i := range w.Distractors {
+		d := &w.Distractors[i]
+		if n.distractors == nil {
+			n.distractors = new([3]flagged)
+		}
+		if kind := slices.Index(record.DistractorKinds, d.Kind); kind >= 0 {
+			f := &n.distractors[kind]
+			f.entries++
+			f.flagged += int32(index(d.Verdict == record.Stale))
+			f.unanswered += int32(index(d.Verdict == record.Unanswered))
+		}
+	}
 	var stale cellSet
 	for i := range w.Judgments {
 		if j := &w.Judgments[i]; j.Truth {

@@ -35,6 +35,7 @@ var tables = []func(*Frame) Table{
 	(*Frame).batch,
 	(*Frame).scoreTable,
 	(*Frame).seeing,
+	(*Frame).distractorsTable,
 	(*Frame).calibration,
 	(*Frame).certaintyTable,
 	(*Frame).certaintyCalibration,
@@ -56,7 +57,7 @@ func (f *Frame) Tables() []Table {
 	out := make([]Table, len(tables))
 	inParallel(len(tables), func(i int) { out[i] = tables[i](f) })
 	out = slices.DeleteFunc(out, func(t Table) bool { // a run of controls has nothing to say there
-		return len(t.Rows) == 0 && slices.Contains([]string{"models", "costs", "methods", "seeing"}, t.ID)
+		return len(t.Rows) == 0 && slices.Contains([]string{"models", "costs", "methods", "seeing", "distractors"}, t.ID)
 	})
 	warnings := f.runWarnings()
 	for i := range out {

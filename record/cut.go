@@ -21,9 +21,16 @@ func (w *Window) AnsweredThenCut(batch int) []bool {
 			again[first] = true
 		}
 	}
+	var verdicts []string // in the order in which entries are asked about
+	for i := range w.Judgments {
+		verdicts = append(verdicts, w.Judgments[i].Verdict)
+	}
+	for i := range w.Distractors {
+		verdicts = append(verdicts, w.Distractors[i].Verdict)
+	}
 	for i := range w.Replies {
 		r := &w.Replies[i]
-		asked := w.Judgments
+		asked := verdicts
 		first := strings.TrimSuffix(r.Slot, "/again")
 		var window, number int
 		if _, err := fmt.Sscanf(first, "window%d/batch%d", &window, &number); err == nil {
@@ -35,7 +42,7 @@ func (w *Window) AnsweredThenCut(batch int) []bool {
 		}
 		out[i] = r.Outcome == "truncated" && len(asked) > 0 && !again[r.Slot]
 		for j := range asked {
-			out[i] = out[i] && asked[j].Verdict != Unanswered
+			out[i] = out[i] && asked[j] != Unanswered
 		}
 	}
 	return out

@@ -223,6 +223,32 @@ type Window struct {
 	Visible   []string   `json:"visible,omitempty"` // partial view: a row each, 1 seen, 0 not
 	Judgments []Judgment `json:"judgments"`
 	Replies   []Parsed   `json:"replies,omitempty"` // one a model call
+
+	// Distractors are the verdicts on entries that no observation can make stale.
+	// They are in no counts.
+	Distractors []Distractor `json:"distractors,omitempty"`
+}
+
+// Kinds of a Distractor.
+const (
+	DistractorRule    = "rule"
+	DistractorHistory = "history"
+	DistractorPlace   = "place" // of another place
+)
+
+// DistractorKinds lists them.
+var DistractorKinds = []string{DistractorRule, DistractorHistory, DistractorPlace}
+
+// A Distractor is the verdict on an entry that no observation can make stale.
+type Distractor struct {
+	MemoryID   string   `json:"memory_id"`
+	Kind       string   `json:"kind"`
+	Text       string   `json:"text"`
+	Verdict    string   `json:"verdict"`
+	Score      *float64 `json:"score,omitempty"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+	Repairs    []string `json:"repairs,omitempty"`
 }
 
 // A Parsed says how one reply was read.

@@ -148,6 +148,9 @@ func (silent) dressAction(lake.Action, *dice) *llm.Reply { return said("") }
 // compare judges an entry by the observation. What is out of view is not
 // contradicted.
 func (p *prompt) compare(e entry) judgment {
+	if e.claim == "" {
+		return judgment{confidence: 1, reason: "it says nothing of a cell of this lake"}
+	}
 	if !p.scene.Grid.Contains(e.pos) {
 		return judgment{confidence: 0.5, reason: fmt.Sprintf("%v is not on the grid", e.pos)}
 	}
@@ -167,7 +170,9 @@ func (p *prompt) compare(e entry) judgment {
 func (p *prompt) believed() *lake.Grid {
 	g := p.scene.Grid
 	for _, e := range p.entries {
-		g.SetHole(e.pos, e.claim == claimDanger)
+		if e.claim != "" {
+			g.SetHole(e.pos, e.claim == claimDanger)
+		}
 	}
 	return &g
 }

@@ -169,8 +169,17 @@ func readText(text string) *glimpse {
 	return g
 }
 
-// readEntry reads a memory line, "[mem_021] SAFE at (2,5): …".
+// readEntry reads a memory line, "[mem_021] SAFE at (2,5): …". One that says
+// something else has no claim, and no cell of the lake.
 func readEntry(line string) (entry, bool) {
+	if e, ok := readClaim(line); ok {
+		return e, true
+	}
+	id, _, ok := strings.Cut(line, "] ")
+	return entry{id: strings.TrimPrefix(id, "["), pos: lake.Pos{Row: -1, Col: -1}}, ok && strings.HasPrefix(id, "[mem_")
+}
+
+func readClaim(line string) (entry, bool) {
 	id, rest, ok := strings.Cut(line, "] ")
 	if !ok || !strings.HasPrefix(id, "[") {
 		return entry{}, false

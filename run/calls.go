@@ -63,9 +63,13 @@ func CallsOf(s *study.Study) ([]Calls, error) {
 // callsOf bounds the calls of one trial.
 func callsOf(s *study.Study, t *study.Trial, w *world) (least, most int) {
 	audit := 0 // calls of one audit
+	entries := len(w.entries)
+	if t.Task == record.Detect {
+		entries = len(w.asked)
+	}
 	switch {
 	case t.By.Batches():
-		audit = (len(w.entries) + t.By.Batch - 1) / t.By.Batch
+		audit = (entries + t.By.Batch - 1) / t.By.Batch
 	case t.By.AsksModel(): // all in one call
 		audit = 1
 	}

@@ -58,7 +58,7 @@ func (r *runner) requests(t *study.Trial, w *world, asked *sent) ([]*llm.Request
 			return nil, err
 		}
 		auditor := r.auditor(t, func() *observe.State { return &state })
-		if _, err := auditor.Audit(ctx, judge.Where{Trial: t.Key}, w.entries, seen); err != nil {
+		if _, err := auditor.Audit(ctx, judge.Where{Trial: t.Key}, w.asked, seen); err != nil {
 			return nil, err
 		}
 		return asked.requests, nil

@@ -78,6 +78,13 @@ func Strict(t *record.Trial) *record.Trial {
 	out.Windows = make([]record.Window, len(t.Windows))
 	for i, w := range t.Windows {
 		out.Windows[i] = w
+		out.Windows[i].Distractors = nil
+		for _, d := range w.Distractors {
+			if len(d.Repairs) > 0 {
+				d.Verdict, d.Score, d.Confidence = record.Unanswered, nil, nil
+			}
+			out.Windows[i].Distractors = append(out.Windows[i].Distractors, d)
+		}
 		out.Windows[i].Judgments = make([]record.Judgment, len(w.Judgments))
 		for j, judgment := range w.Judgments {
 			if len(judgment.Repairs) > 0 {

@@ -181,7 +181,7 @@ func (p *preview) measure(t *study.Trial) (*measure, error) {
 			audits.Most *= 2
 		}
 		p.add(m, requests, audits)
-		m.verdicts.add(audits, len(w.entries))
+		m.verdicts.add(audits, len(w.asked))
 		return m, nil
 	}
 	budget := in.Original.StepBudget()

@@ -502,7 +502,7 @@ func (r *runner) detect(ctx context.Context, t *study.Trial, w *world, rec *reco
 		if err != nil {
 			return err
 		}
-		res, err := auditor.Audit(ctx, judge.Where{Trial: t.Key, Window: i}, w.entries, seen)
+		res, err := auditor.Audit(ctx, judge.Where{Trial: t.Key, Window: i}, w.asked, seen)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +23,11 @@ type world struct {
 	events  map[string][]record.Event // by regime
 	entries []judge.Entry             // the memory as the audit takes it
 	byID    map[string]*memory.Entry
-	scenery *scenery
+	// asked are what detections are asked about: the entries, and the distractors
+	// behind them.
+	asked       []judge.Entry
+	distractors map[string]memory.Distractor
+	scenery     *scenery
 }
 
 func newWorld(s *study.Study, seed int, size study.Size) (*world, error) {
@@ -39,6 +44,14 @@ func newWorld(s *study.Study, seed int, size study.Size) (*world, error) {
 		w.entries = append(w.entries, judge.Entry{ID: e.ID, Parts: []llm.Part{llm.Text(e.Text)}})
 		w.byID[e.ID] = e
 	}
+	w.asked = w.entries
+	if d := s.Detection; d != nil && d.Distractors > 0 {
+		w.asked, w.distractors = slices.Clone(w.entries), map[string]memory.Distractor{}
+		for _, d := range memory.Distract(seed, d.Distractors, l.Memory) {
+			w.asked = append(w.asked, judge.Entry{ID: d.ID, Parts: []llm.Part{llm.Text(d.Text)}})
+			w.distractors[d.ID] = d
+		}
+	}
 	return w, nil
 }
 
@@ -48,12 +61,19 @@ func (w *world) window(index, step int, state *observe.State, res *judge.Result)
 		Index:     index,
 		Step:      step,
 		Visible:   state.Visible(),
-		Judgments: make([]record.Judgment, len(res.Verdicts)),
+		Judgments: make([]record.Judgment, 0, len(res.Verdicts)),
 		Replies:   res.Replies,
 	}
-	for i, v := range res.Verdicts {
+	for _, v := range res.Verdicts {
+		if d, ok := w.distractors[v.ID]; ok {
+			out.Distractors = append(out.Distractors, record.Distractor{
+				MemoryID: d.ID, Kind: d.Kind, Text: d.Text,
+				Verdict: v.Status, Score: v.Score, Confidence: v.Confidence, Reason: v.Reason, Repairs: v.Repairs,
+			})
+			continue
+		}
 		e := w.byID[v.ID]
-		out.Judgments[i] = record.Judgment{
+		out.Judgments = append(out.Judgments, record.Judgment{
 			MemoryID:   v.ID,
 			Pos:        position(e.Pos),
 			Claim:      string(e.Claim),
@@ -66,7 +86,7 @@ func (w *world) window(index, step int, state *observe.State, res *judge.Result)
 
 			StaleLogprob: v.StaleLogprob,
 			ValidLogprob: v.ValidLogprob,
-		}
+		})
 	}
 	return out
 }

@@ -134,6 +134,8 @@ type storedWindow struct {
 	Visible   []string        `json:"visible,omitzero"`
 	Judgments *judgments      `json:"judgments,omitzero"`
 	Replies   []record.Parsed `json:"replies,omitzero"`
+
+	Distractors []record.Distractor `json:"distractors,omitzero"`
 }
 
 // judgments hold one value an entry in each column; a column in which every
@@ -162,7 +164,7 @@ func storedWindows(all []record.Window) (stored []storedWindow, err error) {
 	stored = make([]storedWindow, len(all))
 	for i := range all {
 		w := &all[i]
-		stored[i] = storedWindow{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies}
+		stored[i] = storedWindow{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies, Distractors: w.Distractors}
 		if w.Judgments != nil {
 			if stored[i].Judgments, err = columns(w.Judgments); err != nil {
 				return nil, err
@@ -218,7 +220,7 @@ func (p *parser) windows(text []byte) ([]record.Window, error) {
 	windows := make([]record.Window, len(stored))
 	for i := range stored {
 		w := &stored[i]
-		windows[i] = record.Window{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies}
+		windows[i] = record.Window{Index: w.Index, Step: w.Step, Visible: w.Visible, Replies: w.Replies, Distractors: w.Distractors}
 		if w.Judgments != nil {
 			var err error
 			if windows[i].Judgments, err = p.judgments(w.Judgments); err != nil {

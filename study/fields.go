@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spatialstale/spatialstale/instance"
+	"github.com/spatialstale/spatialstale/memory"
 	"github.com/spatialstale/spatialstale/record"
 )
 
@@ -68,6 +69,7 @@ var Fields = []Field{
 	{Key: "prompts", About: "wordings by the names of prompt files: audit, audit-score, navigate, framing-NAME for a framing, and audit@NAME, audit-score@NAME, navigate@NAME for its own prompts", at: func(s *Study) any { return &s.Prompts }},
 	{Key: "detection.modalities", Flag: "modality", About: "how observations are shown: text, vision", Of: these(Modalities), at: func(s *Study) any { return &s.detection().Modalities }},
 	{Key: "detection.detectors", Flag: "strategy", About: "who audits: strategies that ask a model, omcd, self-verify, score, or one of the file's own", at: func(s *Study) any { return &s.detection().Detectors }},
+	{Key: "detection.distractors", About: "so many entries more that no observation can make stale: rules, history, other places", Most: memory.MaxDistractors, at: func(s *Study) any { return &s.detection().Distractors }},
 	{Key: "navigation.modalities", Flag: "modality", About: "how observations are shown: text, vision", Of: these(Modalities), at: func(s *Study) any { return &s.navigation().Modalities }},
 	{Key: "navigation.strategies", Flag: "strategy", About: "what becomes of the memory: no-memory, no-filter, self-verify, omcd, oracle, score, or one of the file's own", at: func(s *Study) any { return &s.navigation().Strategies }},
 	{Key: "navigation.episodes", Flag: "episodes", About: "episodes per seed, regime, strategy and model", Least: 1, Most: maxEpisodes, at: func(s *Study) any { return &s.navigation().Episodes }},

@@ -110,7 +110,7 @@ again: true
 		`bad.yaml:8:1: unknown key "temperatur"; there are again, agents, base`,
 		`bad.yaml:9:8: want true or false, got "perhaps"`,
 		`bad.yaml:10:17: tasks: unknown value "walk"; there are detect, navigate`,
-		`bad.yaml:12:3: unknown key "detection.modality"; there are detectors, modalities`,
+		`bad.yaml:12:3: unknown key "detection.modality"; there are detectors, distractors, modalities`,
 		`bad.yaml:13:15: unknown strategy "omdc"`,
 		`bad.yaml:13:41: batch 0: it must be from 1 to 4096`,
 		`unknown key "colour"; a strategy has like, name`,

@@ -145,6 +145,7 @@ func (s *Study) key(t *Trial) string {
 		Strict       bool       `json:",omitzero"`
 		Instance     string     `json:",omitzero"`
 		Branch       *Branch    `json:",omitzero"`
+		Distractors  int        `json:",omitzero"`
 	}{Spec: spec, By: t.By, HoleFraction: s.HoleFraction, Params: s.Params, Again: s.Again, ViewRadius: s.ViewRadius, Strict: s.Strict}
 	if g := s.given[place{t.Seed, Size{t.Rows, t.Cols}, instance.Regime(t.Regime)}]; g != nil {
 		content.Instance = g.sum
@@ -153,6 +154,9 @@ func (s *Study) key(t *Trial) string {
 		branch := *s.Branch
 		branch.Run = "" // which may be called otherwise
 		content.Branch = &branch
+	}
+	if t.Task == record.Detect {
+		content.Distractors = s.Detection.Distractors
 	}
 	content.By.Method = t.By.Method.identity()
 	if content.HoleFraction == instance.DefaultHoleFraction {

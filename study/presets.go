@@ -91,6 +91,11 @@ var presets = []preset{
 		s.Navigation = nil
 		s.Detection.Detectors = []Strategy{OMCD, Transcribe}
 	}},
+	{"distractors", "a memory that also holds what no observation can make stale: rules, history, other places; detection from text and pictures", func(s *Study) {
+		s.Navigation = nil
+		s.Detection.Distractors = 12
+		s.Models = append(s.Models, "ref/always-stale")
+	}},
 	{"policies", "what becomes of stale entries: removed, marked, UNKNOWN or corrected, navigation from text", func(s *Study) {
 		s.Detection = nil
 		s.Navigation.Strategies = []Strategy{NoFilter, OMCD}

@@ -63,6 +63,9 @@ type Study struct {
 type Detection struct {
 	Modalities []string   `json:"modalities"`
 	Detectors  []Strategy `json:"detectors"`
+	// Distractors are so many entries behind those of the lake that no observation
+	// can make stale (memory.Distract).
+	Distractors int `json:"distractors,omitempty"`
 }
 
 // Navigation is the task of walking to the goal.
@@ -147,6 +150,9 @@ func (s *Study) Check() error {
 		for _, st := range d.Detectors {
 			if !st.Detects() {
 				fail("detection: %s asks no model to judge the memory; use omcd or self-verify", st.Name)
+			}
+			if d.Distractors > 0 && st.Auditor == AuditTranscript {
+				fail("detection: %s judges no entry that says nothing of a cell; leave it out, or distractors", st.Name)
 			}
 		}
 	}
