@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -12,9 +13,10 @@ const firstOut, longestOut = time.Second, time.Minute
 
 // Balance returns a model that is reached at several addresses, each of which the
 // same answers come from. A call goes to where the fewest are under way. An address
-// that fails is left out for a while, which grows as long as it fails, and the call
-// goes on to another; when all are out it goes to the one whose turn comes first. now
-// tells the time.
+// that fails is left out for a while, which grows as long as it fails; when all are
+// out a call goes to the one whose turn comes first. A call goes on to another address
+// only where the first was not even reached: any other failure may have been answered,
+// and billed, and belongs to whoever counts and tries again. now tells the time.
 func Balance(at []Model, now func() time.Time) Model {
 	b := &balanced{now: now}
 	for _, m := range at {
@@ -44,17 +46,18 @@ func (b *balanced) Generate(ctx context.Context, req *Request) (*Reply, error) {
 		p := b.begin(tried)
 		tried[p] = true
 		reply, err := p.model.Generate(ctx, req)
-		failed := err != nil && elsewhere(KindOf(err)) && ctx.Err() == nil
-		if b.end(p, failed); !failed || !b.another(tried) {
+		var e *Error
+		failed := errors.As(err, &e) && placeFailed(e.Kind) && ctx.Err() == nil
+		if b.end(p, failed); !failed || !e.Unreached || !b.another(tried) {
 			return reply, err
 		}
 	}
 }
 
-// elsewhere reports whether a call that failed so may be answered at another
-// address.
-func elsewhere(k Kind) bool {
-	return k == KindNetwork || k == KindNoServer || k == KindServer || k == KindTimeout || k == KindRateLimit
+// placeFailed reports whether a failure is the address's, and not the request's or
+// the pace's.
+func placeFailed(k Kind) bool {
+	return k == KindNetwork || k == KindNoServer || k == KindServer || k == KindTimeout
 }
 
 // begin chooses where a call goes.

@@ -18,18 +18,19 @@ type at struct {
 	calls  int
 	fail   llm.Kind
 	during func()
+	gone   bool // not even reached
 }
 
 func (a *at) Generate(context.Context, *llm.Request) (*llm.Reply, error) {
 	a.mu.Lock()
 	a.calls++
-	fail, during := a.fail, a.during
+	fail, during, gone := a.fail, a.during, a.gone
 	a.mu.Unlock()
 	if during != nil {
 		during()
 	}
 	if fail != "" {
-		return nil, &llm.Error{Kind: fail, Message: a.name}
+		return nil, &llm.Error{Kind: fail, Message: a.name, Unreached: gone}
 	}
 	return &llm.Reply{Text: a.name}, nil
 }
@@ -62,7 +63,7 @@ func TestBalanceByCalls(t *testing.T) {
 // request itself is to blame for is no reason to ask elsewhere.
 func TestBalanceLeavesOut(t *testing.T) {
 	now := time.Unix(0, 0)
-	dead, alive := &at{name: "dead", fail: llm.KindNetwork}, &at{name: "alive"}
+	dead, alive := &at{name: "dead", fail: llm.KindNetwork, gone: true}, &at{name: "alive"}
 	m := llm.Balance([]llm.Model{dead, alive}, func() time.Time { return now })
 	ask := func(want string) {
 		t.Helper()
@@ -86,14 +87,21 @@ func TestBalanceLeavesOut(t *testing.T) {
 	if ask("dead"); alive.calls != 6 {
 		t.Errorf("%d", alive.calls)
 	}
-	for _, kind := range []llm.Kind{llm.KindBadRequest, llm.KindAuth, llm.KindQuota} {
+	for _, kind := range []llm.Kind{llm.KindBadRequest, llm.KindAuth, llm.KindQuota, llm.KindRateLimit} {
 		before := alive.calls
 		dead.fail = kind
 		if _, err := m.Generate(t.Context(), &llm.Request{}); llm.KindOf(err) != kind || alive.calls != before {
 			t.Errorf("%s: %v, asked elsewhere %d times", kind, err, alive.calls-before)
 		}
 	}
-	dead.fail, alive.fail = llm.KindServer, llm.KindServer
+	// What may have been answered is asked nowhere else by itself, but the next call is.
+	dead.fail, dead.gone = llm.KindServer, false
+	if _, err := m.Generate(t.Context(), &llm.Request{}); llm.KindOf(err) != llm.KindServer {
+		t.Errorf("%v", err)
+	}
+	ask("alive")
+	now = now.Add(time.Hour)
+	dead.gone, alive.fail = true, llm.KindServer
 	if _, err := m.Generate(t.Context(), &llm.Request{}); err == nil || !strings.Contains(err.Error(), "alive") {
 		t.Errorf("with both dead the last failure is told: %v", err)
 	}

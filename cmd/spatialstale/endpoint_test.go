@@ -90,6 +90,7 @@ func TestEndpoints(t *testing.T) {
 		"is given twice":          {"--endpoint", first.URL, "--endpoint", first.URL},
 		"is none; want one like":  {"--endpoint", "nowhere"},
 		"is no model of this run": {"--endpoint", "openai/x=" + first.URL},
+		"say whose address it is": {"--endpoint", first.URL, "--model", "openai-api/w/ref/reader"},
 	} {
 		if out, err := run("none", more...).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v\n%s", want, err, out)

@@ -13,6 +13,7 @@ import (
 	"github.com/spatialstale/spatialstale/llm/price"
 	"github.com/spatialstale/spatialstale/llm/provider"
 	"github.com/spatialstale/spatialstale/run"
+	"github.com/spatialstale/spatialstale/study"
 )
 
 // executionFlags say how a study is run; no result depends on them.
@@ -145,9 +146,20 @@ func (f *modelFlags) models(names []string) (map[string]run.ModelOptions, error)
 			m.Endpoints = append(m.Endpoints, value)
 			return nil
 		}),
+		ownedAddresses(out, names),
 		number("rpm", f.RPM, func(m *run.ModelOptions) *int { return &m.RPM }),
 		number("tpm", f.TPM, func(m *run.ModelOptions) *int { return &m.TPM }),
 		number("in-flight", f.InFlight, func(m *run.ModelOptions) *int { return &m.InFlight }))
+}
+
+// ownedAddresses refuses an address that is said of several models with servers: one
+// would be asked at another's, with its own key.
+func ownedAddresses(out map[string]run.ModelOptions, names []string) error {
+	servers := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return run.IsControl(name) || !study.HasServer(name) })
+	if all := out[""].Endpoints; len(all) > 0 && len(servers) > 1 {
+		return usageError{fmt.Errorf("--endpoint %s: the run has several models with servers (%s); say whose address it is, as MODEL=URL", all[0], strings.Join(servers, ", "))}
+	}
+	return nil
 }
 
 func (f *requestFlags) models(names []string) (map[string]run.ModelOptions, error) {
