@@ -76,6 +76,9 @@ func TestBranchUnchanged(t *testing.T) {
 		"partial":  `{base: partial, tasks: navigate, seeds: 1, regimes: L3, navigation: {episodes: 1}, models: ref/reader}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "partial" {
+				t.Skip("one after another, and long under the race detector")
+			}
 			dir, episodes := walked(t, text)
 			for i, e := range episodes {
 				if len(e.Steps) == 0 {
